@@ -11,7 +11,7 @@ topic has the same number of records, and the same sum of hashes over keys and v
 itself computed of its rows; and kafka_fast's own consumer, as a member of a group, hands out Arrow
 tables with as many records of each key as Spark counted.
 
-With SECURE=1 everything of kafka_fast goes over TLS, and logs in. For the write, the executors read
+With SECURE=1 everything of kafka_fast goes over TLS, and logs in. The driver and the executors read
 the password from a file, so it is in no job. The plain reader has a listener of its own.
 """
 
@@ -142,7 +142,7 @@ def run(bootstrap: str, file: str, *, secure: bool) -> None:
             say("reading every record batch back")
             found = digest(kafka.read(topic))
             partitions = kafka.partition_count(topic)
-            returned = read_with_spark(spark, config, topic)
+            returned = read_with_spark(spark, where.config, topic)
             say("reading it through a consumer group into Arrow")
             counted = digest_of_counts(read_as_group(config, topic, expected.records))
             counts = digest_in_spark(counts_in_spark(rows))
@@ -357,16 +357,14 @@ def digest_in_spark(rows: DataFrame) -> Digest:
     return Digest(found[0], int(found[1] or 0) % 2**64)
 
 
-def read_with_spark(spark: SparkSession, config: Mapping[str, object], topic: str) -> Digest | None:
+def read_with_spark(spark: SparkSession, config: Path, topic: str) -> Digest | None:
     """Return the digest of the topic as Spark reads it; None from a PySpark that cannot."""
     if not hasattr(spark, "dataSource"):
         say(f"PySpark {spark.version} has no data sources in Python: 4.0 is the first that reads")
         return None
     say('reading it with format("kafka_fast")')
-    reader = spark.read.format("kafka_fast").option("subscribe", topic)
-    for name, value in config.items():
-        reader = reader.option(f"kafka.{name}", str(value))
-    rows = reader.schema("key binary, value binary").load()
+    reader = spark.read.format("kafka_fast").option("propertiesFile", str(config))
+    rows = reader.option("subscribe", topic).schema("key binary, value binary").load()
     return digest_in_spark(
         rows.select(sf.col("key").cast("string"), sf.col("value").cast("string"))
     )

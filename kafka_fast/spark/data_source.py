@@ -30,14 +30,20 @@ def register(spark: SparkSession) -> None:
     """Make `format("kafka_fast")` known to a session that did not find it by itself.
 
     Spark finds the format by itself if kafka_fast is installed where the driver runs. It does not
-    if kafka_fast comes in an archive of the job.
+    if kafka_fast comes in an archive of the job. A session that knows the format keeps it.
 
     Args:
         spark: A session of PySpark 4.0 or later.
     """
+    from pyspark.errors import AnalysisException
+
     from pyspark_kafka_fast import DefaultSource
 
-    spark.dataSource.register(DefaultSource)
+    try:
+        spark.dataSource.register(DefaultSource)
+    except AnalysisException as error:
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":  # PySpark 4.0 refuses a second one
+            raise
 
 
 def schema(options: Mapping[str, str]) -> str:

@@ -11,10 +11,12 @@ import difflib
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
+from kafka_fast.spark.options import JobConfig, PropertiesFile, checked, of_file
 
 logger = get_logger(__name__)
 
@@ -23,6 +25,7 @@ T = TypeVar("T")
 PREFIX = "kafka."
 TIME = re.compile(r"(-?\d+)\s*([a-z]*)")
 DAY = 86_400.0
+NOTHING: Mapping[str, str] = MappingProxyType({})
 #: Spark's units of time; a number without a unit is in milliseconds.
 UNITS = {"us": 1e-6, "": 1e-3, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": DAY}
 
@@ -50,33 +53,58 @@ class FormatOptions:
         found = self.find(name, read)
         return default if found is None else found
 
-    def properties(self, client: str, refused: Mapping[str, str]) -> dict[str, str]:
-        """Return Kafka's own properties, among which are the brokers.
+    def client_config(
+        self,
+        client: str,
+        refused: Mapping[str, str],
+        *,
+        ignored: Mapping[str, str] = NOTHING,
+        defaults: Mapping[str, str] = NOTHING,
+    ) -> JobConfig:
+        """Return Kafka's own properties, once they are valid.
+
+        They are options, and those of a file where `propertiesFile` names one. A file is read
+        where a client is made, so what stands in it is in no job.
 
         Args:
-            client: "consumer" or "producer", for the message.
+            client: "consumer" or "producer".
             refused: Properties that Spark's connector refuses, each with the message.
+            ignored: Properties that have no effect, each with the warning.
+            defaults: Properties that the query's win over.
 
         Raises:
             UsageError: A property is refused, or there are no brokers.
+            ConfigError: A property is unknown, or its value is wrong; or the file cannot be read.
         """
-        found = {
+        given = {
             name.removeprefix(PREFIX): text
             for name, text in self.texts.items()
             if name.startswith(PREFIX)
         }
+        path = self.find("propertiesFile", text_of)
+        names = set(given)
+        if path is not None:
+            names |= PropertiesFile(path, client, (), ())().keys()
         try:
             for name, why in refused.items():
-                if name in found:
+                if name in names:
                     raise UsageError(why)
-            if "bootstrap.servers" not in found:
+            if "bootstrap.servers" not in names:
                 raise UsageError(
                     "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka "
                     + client
                 )
-            return found
+            for name, why in ignored.items():
+                if name in names:
+                    logger.warning(why)
+            for name in ignored.keys() & given.keys():
+                del given[name]
+            if path is None:
+                return checked({**defaults, **given}, client)
+            own = tuple(sorted(defaults.items())), tuple(sorted(given.items()))
+            return of_file(PropertiesFile(path, client, *own, tuple(ignored)))
         finally:
-            del found  # a traceback that has this frame shows no secret
+            del given, self  # a traceback that has this frame shows no secret
 
     def warn_of_unknown(self) -> None:
         """Log the options that nobody has read."""

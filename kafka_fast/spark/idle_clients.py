@@ -49,6 +49,11 @@ class IdleClients(Generic[T]):
         with self._lock:
             return len(self._idle)
 
+    def clients(self) -> list[T]:
+        """Return the clients; the one that became idle last is the last one."""
+        with self._lock:
+            return [it.client for it in self._idle]
+
     def take(self, key: Hashable) -> T | None:
         """Return the client with this key that became idle last, and no longer keep it."""
         with self._lock:

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 import pickle
 import re
+import socket
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from kafka_fast.config import conceal, consumer_settings, own_key, producer_settings, shown
+from kafka_fast.config import (
+    conceal,
+    consumer_settings,
+    own_key,
+    producer_settings,
+    read_properties,
+    shown,
+)
 from kafka_fast.errors import ConfigError, UsageError
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -74,6 +82,34 @@ class JobConfig:
             [name for name, _ in self.plain] if isinstance(self.plain, tuple) else ["(function)"]
         )
         return f"JobConfig({', '.join(names)})"
+
+
+class PropertiesFile(NamedTuple):
+    """Makes a configuration of a file, where a client is made: its secrets are in no job."""
+
+    path: str
+    client: str
+    defaults: FrozenConfig
+    """Properties that the file may set otherwise."""
+    config: FrozenConfig
+    """Properties that win over the file's."""
+    left_out: tuple[str, ...] = ()
+    """Properties of the file that have no effect here."""
+
+    def __call__(self) -> dict[str, object]:
+        """Read the file, and return the properties of such a client in it.
+
+        Raises:
+            ConfigError: The file cannot be read, or a line or name in it is wrong.
+        """
+        try:
+            found = conceal(read_properties(self.path), self.client)
+        except OSError as error:
+            raise ConfigError(
+                f"the properties file cannot be read on {socket.gethostname()}: {error}"
+            ) from None
+        there = {name: value for name, value in found.items() if name not in self.left_out}
+        return {**dict(self.defaults), **there, **dict(self.config)}
 
 
 class TaskOptions(NamedTuple):
@@ -162,6 +198,17 @@ def _no_mapping(config: object, topic: object, call: str) -> str:
     if isinstance(topic, Mapping):
         return f"the configuration comes before the topic: {right}"
     return f"the configuration is a mapping of properties, not {shown(config)}: {right}"
+
+
+def of_file(made: PropertiesFile) -> JobConfig:
+    """Return the configuration that a file makes, once it is valid in this process.
+
+    Raises:
+        ConfigError: The file cannot be read, or a property is unknown or out of range.
+    """
+    job = JobConfig(pickle.dumps(made), made.client)
+    SETTINGS[made.client](job.properties())
+    return job
 
 
 def checked(config: Mapping[str, object], client: str = "producer") -> JobConfig:

@@ -22,6 +22,22 @@ SPARK_MARKS = [
 ]
 
 
+def pyspark_version() -> tuple[int, int]:
+    """Return the version of PySpark, where it behaves in one way or another."""
+    import pyspark
+
+    major, minor, *_ = pyspark.__version__.split(".")
+    return int(major), int(minor)
+
+
+def has_limits() -> bool:
+    """Return whether Spark tells a Python source where a micro-batch begins, and its limit.
+
+    Before, AvailableNow is a single micro-batch without a limit.
+    """
+    return pyspark_version() >= (4, 2)
+
+
 def write(kafka: EmbeddedKafka, topic: str, numbers: range, **columns: Any) -> None:
     """Write a value for each number, and its remainder by 3 as the partition.
 

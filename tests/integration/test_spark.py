@@ -180,7 +180,7 @@ def test_workers_keep_one_producer(
     def clients(_: Iterable[Any]) -> Iterator[tuple[int, list[str]]]:
         from kafka_fast.spark.producers import PRODUCERS
 
-        yield os.getpid(), [lent.producer.client_id for lent in PRODUCERS._lent.values()]
+        yield os.getpid(), [lent.producer.client_id for lent in PRODUCERS.idle.clients()]
 
     context = spark.sparkContext
     mine = {**config, "client.id": "reuse"}
@@ -198,7 +198,7 @@ def test_nothing_is_pending_between_tasks(
     def pending(_: Iterable[Any]) -> Iterator[list[int]]:
         from kafka_fast.spark.producers import PRODUCERS
 
-        yield [lent.producer.metrics()["pending_records"] for lent in PRODUCERS._lent.values()]
+        yield [lent.producer.metrics()["pending_records"] for lent in PRODUCERS.idle.clients()]
 
     context = spark.sparkContext
     spoilt = context.range(0, 8_000, numSlices=4).map(lambda i: bytes(2 << 20 if i == 7 else 9))

@@ -33,7 +33,7 @@ pytestmark = [
 PAGE = ROOT / "docs" / "spark.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-JOB, FAILURE, STREAM, END_OF_STREAM, _SECURE, READ, WRITE, WRITE_STREAM, CHANGES = BLOCKS
+JOB, FAILURE, STREAM, END_OF_STREAM, _SECURE, OF_FILE, READ, WRITE, WRITE_STREAM, CHANGES = BLOCKS
 PRINTED, ERROR, READ_PRINTED = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
 SERVERS = "broker1:9092,broker2:9092"
 
@@ -71,6 +71,22 @@ def test_the_reader(
     capsys.readouterr()
     run(READ.replace('"events"', '"read"'), {}, kafka.bootstrap)
     assert capsys.readouterr().out == READ_PRINTED
+
+
+def test_the_reader_with_a_file(spark: SparkSession, kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    kafka.create_topic("kept", partitions=1)
+    with Producer(bootstrap_servers=kafka.bootstrap) as producer:
+        producer.send("kept", b"value").result(30)
+    file = tmp_path / "client.properties"
+    file.write_text(f"bootstrap.servers={kafka.bootstrap}\nlinger.ms=5\n")
+    names: dict[str, Any] = {"spark": spark}
+    example = OF_FILE.replace("/etc/kafka/client.properties", str(file))
+    run(example.replace('"events"', '"kept"'), names)
+    assert [bytes(row.value) for row in names["events"].collect()] == [b"value"]
+    assert kafka.bootstrap not in names["events"]._jdf.queryExecution().toString()
+    writer = names["events"].write.format("kafka_fast").option("propertiesFile", str(file))
+    writer.option("topic", "kept").mode("append").save()
+    assert [it.value for it in kafka.records("kept")] == [b"value", b"value"]
 
 
 def test_the_writer(spark: SparkSession, kafka: EmbeddedKafka) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kafka_fast.errors import UsageError
 from kafka_fast.spark.format_options import FormatOptions, boolean, text_of
-from kafka_fast.spark.options import JobConfig, checked
+from kafka_fast.spark.options import JobConfig
 
 #: Properties that the sink sets itself, with the reasons that Spark gives.
 REFUSED = {
@@ -56,7 +56,7 @@ def sink_options(given: Mapping[str, str], *, stream: bool) -> SinkOptions:
     options = FormatOptions(given, OTHERS)
     del given  # a traceback that has this frame shows no secret
     found = SinkOptions(
-        config=checked(options.properties("producer", REFUSED)),
+        config=options.client_config("producer", REFUSED),
         topic=options.find("topic", text_of),
         dedupe_headers=options.take("dedupeHeaders", boolean, False),
         job_id=options.find("jobId", text_of),

@@ -41,8 +41,12 @@ class BatchReader(DataSourceReader):
         split_up = split(ranges, options.min_partitions, options.max_records_per_partition)
         return [InputPartition(it) for it in split_up]
 
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Yield the records of a range; of an empty query Spark makes a task without a range."""
-        if partition.value is None:
+    def read(self, partition: InputPartition | None) -> Iterator[Any]:
+        """Yield the records of a range.
+
+        Of a query without any range Spark makes a task without one: PySpark 4.0 for None, later
+        ones for a partition whose value is None.
+        """
+        if partition is None or partition.value is None:
             return iter(())
         return read_range(partition.value, self._options, self._columns)

@@ -107,6 +107,11 @@ def is_moving(bound: Bound) -> bool:
             return latest_if_none
 
 
+def is_named(bound: Bound, partition: TopicPartition) -> bool:
+    """Return whether the user has named the offset of a partition itself."""
+    return isinstance(bound, SpecificOffsets) and bound.offsets.get(partition, LATEST) >= 0
+
+
 def _bound(options: Mapping[str, str], prefix: str, default: Edge) -> Bound:
     latest_if_none = _latest_if_none(options)
     if f"{prefix}timestamp" in options:

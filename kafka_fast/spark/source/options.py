@@ -19,7 +19,7 @@ from kafka_fast.spark.format_options import (
     seconds,
     text_of,
 )
-from kafka_fast.spark.options import JobConfig, checked
+from kafka_fast.spark.options import JobConfig
 from kafka_fast.spark.source.subscription import STRATEGIES, SourceSubscription, subscription
 
 logger = get_logger(__name__)
@@ -54,6 +54,14 @@ OTHERS = {
     ),
     "startingoffsetsbytimestampstrategy",
     "path",
+}
+
+#: Properties that have no effect, with what the log says of them.
+IGNORED = {
+    "group.id": (
+        "kafka.group.id has no effect: the source reads without a group. To show a stream's "
+        "progress as that of a group, set 'commitOffsetsToGroup'"
+    )
 }
 
 DEFAULT_CLIENT_ID = "spark-kafka-source"
@@ -106,7 +114,12 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
         subscription=subscription(options.texts),
         min_partitions=options.find("minPartitions", positive),
         max_records_per_partition=options.find("maxRecordsPerPartition", positive),
-        config=_config(options),
+        config=options.client_config(
+            "consumer",
+            REFUSED,
+            ignored=IGNORED,
+            defaults={"client.id": options.take("groupIdPrefix", text_of, DEFAULT_CLIENT_ID)},
+        ),
         fail_on_data_loss=options.take("failOnDataLoss", boolean, True),
         headers=options.take("includeHeaders", boolean, False),
         max_offsets=options.find("maxOffsetsPerTrigger", number),
@@ -127,18 +140,3 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
         )
     options.warn_of_unknown()
     return found
-
-
-def _config(options: FormatOptions) -> JobConfig:
-    """Return the consumers' properties, once they are valid."""
-    properties = options.properties("consumer", REFUSED)
-    try:
-        prefix = options.take("groupIdPrefix", text_of, DEFAULT_CLIENT_ID)
-        if properties.pop("group.id", None) is not None:
-            logger.warning(
-                "kafka.group.id has no effect: the source reads without a group. To show a "
-                "stream's progress as that of a group, set 'commitOffsetsToGroup'"
-            )
-        return checked({"client.id": prefix, **properties}, "consumer")
-    finally:
-        del properties, options  # a traceback that has this frame shows no secret

@@ -17,7 +17,7 @@ from typing import Protocol
 from kafka_fast.errors import KafkaError, UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.spark.source import data_loss
-from kafka_fast.spark.source.bounds import Bound, is_moving
+from kafka_fast.spark.source.bounds import Bound, is_moving, is_named
 from kafka_fast.spark.source.initial_offsets import UNSAFE, InitialOffsets
 from kafka_fast.spark.source.offset_reader import OffsetReader
 from kafka_fast.spark.source.offsets import Offsets
@@ -68,6 +68,7 @@ class StreamDriver:
         least = options.min_offsets
         self._delay = None if least is None else Delay(least, options.max_delay)
         self._at: Offsets | None = None  # the end of the micro-batch that was planned last
+        self._first: Offsets | None = None  # where the stream begins, if Spark has asked for it
         self._is_available_now = False
         self._all: Offsets | None = None  # all that an AvailableNow query reads
         self.newest: Offsets | None = None
@@ -89,7 +90,7 @@ class StreamDriver:
             offsets = self._reader.resolve(self._start, is_start=True)
             if self._store is not None:
                 self._store.keep(offsets)
-        self._at = offsets
+        self._at = self._first = offsets
         return offsets
 
     def read_available_now(self) -> None:
@@ -140,6 +141,8 @@ class StreamDriver:
             DataLossError: Partitions or records are gone, unless the query goes on without them.
         """
         self._at = end
+        if start == self._first:
+            start = self._before(end, start)
         new = end.keys() - start.keys()
         there = new & set(self._reader.partitions(end)) if new else set()
         earliest = self._reader.earliest(sorted(there)) if there else {}
@@ -151,6 +154,17 @@ class StreamDriver:
             lambda reason: data_loss.report(reason, fail=options.fail_on_data_loss),
         )
         return split(found, options.min_partitions, options.max_records_per_partition)
+
+    def _before(self, end: Offsets, first: Offsets) -> Offsets:
+        """Return where the first micro-batch begins, which must not be behind its end.
+
+        PySpark before 4.2 asks a new stream for this end, and only then for its beginning. What
+        came in between is in the next micro-batch.
+        """
+        return {
+            it: at if is_named(self._start, it) else min(at, end.get(it, at))
+            for it, at in first.items()
+        }
 
     def commit(self, end: Offsets) -> None:
         """Show that all records before these offsets are done; a failure is only logged."""

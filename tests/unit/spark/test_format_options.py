@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_fast.errors import UsageError
+from kafka_fast.config import consumer_settings
+from kafka_fast.errors import ConfigError, UsageError
 from kafka_fast.spark.format_options import (
     FormatOptions,
     boolean,
@@ -61,14 +64,92 @@ def test_what_is_no_value(read: Callable[[str, str], Any], text: str, said: str)
     assert str(raised.value) == said
 
 
+SERVERS = {"Kafka.Bootstrap.Servers": "a:1"}
+
+
 def test_properties() -> None:
-    given = {"Kafka.Bootstrap.Servers": "a:1", "kafka.linger.ms": "5", "topic": "t"}
+    given = {**SERVERS, "kafka.linger.ms": "5", "topic": "t"}
     options = FormatOptions(given)
-    assert options.properties("producer", {}) == {"bootstrap.servers": "a:1", "linger.ms": "5"}
+    found = options.client_config("producer", {}).properties()
+    assert found == {"bootstrap.servers": "a:1", "linger.ms": "5"}
     with pytest.raises(UsageError, match="not here"):
-        options.properties("producer", {"linger.ms": "not here"})
+        options.client_config("producer", {"linger.ms": "not here"})
     with pytest.raises(UsageError, match="must be specified for configuring Kafka producer"):
-        FormatOptions({"topic": "t"}).properties("producer", {})
+        FormatOptions({"topic": "t"}).client_config("producer", {})
+
+
+def test_what_is_ignored_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    options = FormatOptions({**SERVERS, "kafka.group.id": "g"})
+    with caplog.at_level(logging.WARNING, "kafka_fast"):
+        config = options.client_config("consumer", {}, ignored={"group.id": "no effect"})
+    assert config.properties() == {"bootstrap.servers": "a:1"}
+    assert [record.getMessage() for record in caplog.records] == ["no effect"]
+
+
+LOGIN = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.username": "u",
+    "sasl.password": "hush",
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    given = {"bootstrap.servers": "b:1", "client.id": "file", "group.id": "g", "linger.ms": "7"}
+    file = tmp_path / "client.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in (given | LOGIN).items()))
+    return file
+
+
+def test_properties_of_a_file(file: Path) -> None:
+    options = FormatOptions({"propertiesFile": str(file), "kafka.fetch.min.bytes": "9"})
+    config = options.client_config(
+        "consumer",
+        {},
+        ignored={"group.id": ""},
+        defaults={"client.id": "ours", "check.crcs": "false"},
+    )
+    shipped = pickle.dumps(config)
+    assert b"hush" not in shipped
+    assert "hush" not in repr(config)
+    there = pickle.loads(shipped)
+    assert there == config
+    settings = consumer_settings(there.properties())
+    assert settings.sasl is not None
+    assert settings.sasl.password is not None
+    assert settings.sasl.password.reveal() == "hush"
+    assert there.properties() | {"sasl.password": "hush"} == {
+        **LOGIN,
+        "bootstrap.servers": "b:1",
+        "client.id": "file",
+        "check.crcs": "false",
+        "fetch.min.bytes": "9",
+    }
+    file.write_text("bootstrap.servers=c:1\n")  # as after a renewed password
+    assert there.properties()["bootstrap.servers"] == "c:1"
+
+
+def test_options_win_over_the_file(file: Path) -> None:
+    options = FormatOptions({**SERVERS, "propertiesFile": str(file), "kafka.client.id": "option"})
+    found = options.client_config("producer", {}).properties()
+    assert (found["bootstrap.servers"], found["client.id"]) == ("a:1", "option")
+    assert found["linger.ms"] == "7"
+
+
+def test_what_is_wrong_with_the_file(file: Path) -> None:
+    options = FormatOptions({"propertiesFile": str(file)})
+    with pytest.raises(UsageError, match="not here"):
+        options.client_config("producer", {"linger.ms": "not here"})
+    file.write_text("linger.ms=7\n")
+    with pytest.raises(UsageError, match="must be specified"):
+        options.client_config("producer", {})
+    file.write_text("bootstrap.servers=b:1\nlinger.ms=soon\n")
+    with pytest.raises(ConfigError, match=r"linger\.ms"):
+        options.client_config("producer", {})
+    file.unlink()
+    with pytest.raises(ConfigError, match=r"file cannot be read on .*No such file"):
+        options.client_config("producer", {})
 
 
 def test_a_name_that_nobody_knows_is_told_once(caplog: pytest.LogCaptureFixture) -> None:

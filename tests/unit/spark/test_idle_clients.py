@@ -16,6 +16,7 @@ def test_the_last_one_with_a_key_is_taken() -> None:
     for key, name in (("a", "first"), ("a", "second"), ("b", "other")):
         assert clients.put(key, name, math.inf) == []
     assert len(clients) == 3
+    assert clients.clients() == ["first", "second", "other"]
     assert clients.take("a") == "second"
     assert clients.take("a") == "first"
     assert clients.take("a") is None

@@ -58,6 +58,25 @@ def test_latest_is_the_same_after_a_restart(client: FakeClient) -> None:
     assert driver(client, start=Edge.LATEST, store=store).initial() == {A: 100, B: 10}
 
 
+def test_the_first_micro_batch_may_have_its_end_before_its_beginning(client: FakeClient) -> None:
+    """Regression: with PySpark 4.0, which asks in this order, it was a loss of data."""
+    stream = driver(client, start=SpecificOffsets({A: -1, B: 6}), store=Store())
+    end = stream.latest(None)
+    client.logs[A] = range(150)
+    start = stream.initial()
+    assert (start, end) == ({A: 150, B: 6}, {A: 100, B: 10})
+    assert stream.ranges(start, end) == [OffsetRange(B, 6, 10)]
+    assert stream.latest(None) == {A: 150, B: 10}
+    assert stream.ranges(end, {A: 150, B: 10})[0] == OffsetRange(A, 100, 150)
+
+
+def test_an_offset_that_was_named_is_not_changed(client: FakeClient) -> None:
+    stream = driver(client, start=SpecificOffsets({A: 101, B: 6}))
+    end = stream.latest(None)
+    with pytest.raises(DataLossError, match="start offset is set beyond available offset"):
+        stream.ranges(stream.initial(), end)
+
+
 def test_latest_without_a_store_is_refused(client: FakeClient) -> None:
     with pytest.raises(UsageError, match="initialOffsetsLocation"):
         driver(client, start=Edge.LATEST).initial()
