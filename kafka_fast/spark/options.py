@@ -8,8 +8,8 @@ configuration there keeps secrets out of that.
 from __future__ import annotations
 
 import pickle
+import platform
 import re
-import socket
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -106,7 +106,7 @@ class PropertiesFile(NamedTuple):
             found = conceal(read_properties(self.path), self.client)
         except OSError as error:
             raise ConfigError(
-                f"the properties file cannot be read on {socket.gethostname()}: {error}"
+                f"the properties file cannot be read on {platform.node()}: {error}"
             ) from None
         there = {name: value for name, value in found.items() if name not in self.left_out}
         return {**dict(self.defaults), **there, **dict(self.config)}
