@@ -15,30 +15,17 @@ compare.py reads them.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import statistics
-import sys
-import time
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
-from pathlib import Path
 from typing import Any
 
-os.environ["PYSPARK_PYTHON"] = sys.executable
-os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
-os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-
-from measure import TICKS
+from spark_local import PARTITIONS, TASKS, made_in_jvm, measured, session, show  # isort: skip
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_fast.spark import write_df, write_rdd
 from kafka_fast.testing.null_broker import NullBroker
 
-TASKS = 4
-PARTITIONS = 16
 TOPIC = "spark"
-VALUE_SIZE = 100
 
 # The rows of the tables: what is written, and by whom.
 DATAFRAME = "DataFrame"
@@ -63,60 +50,24 @@ def main() -> None:
         jobs = all_jobs(spark, config, wanted.records)
         for run in jobs.values():
             run()
-        rounds = [
-            {row: cpu_and_wall(spark, run) for row, run in jobs.items()}
-            for _ in range(wanted.rounds)
-        ]
-    if wanted.json:
-        print_lines(rounds, wanted.records)
-    else:
-        print_table(rounds, wanted.records)
+        show(rounds_of(spark, jobs, wanted.records, wanted.rounds), as_json=wanted.json)
 
 
-def print_lines(rounds: list[dict[Row, tuple[float, float]]], records: int) -> None:
-    """Print each run as one JSON line."""
-    for results in rounds:
-        for (scenario, contender), (cpu, wall) in results.items():
-            line = {
-                "scenario": scenario,
-                "contender": contender,
-                "records": records,
-                "tree_cpu_per_million": cpu * 1e6 / records,
-                "records_per_s": records / wall,
-            }
-            print(json.dumps(line))
-
-
-def print_table(rounds: list[dict[Row, tuple[float, float]]], records: int) -> None:
-    """Print the medians of all rounds."""
-    print("| rows | who | CPU s per million | wall s per million |\n|---|---|---|---|")
-    for row in rounds[0]:
-        cpu, wall = (
-            statistics.median(results[row][i] for results in rounds) * 1e6 / records
-            for i in range(2)
-        )
-        print(f"| {row[0]} | {row[1]} | {cpu:.3f} | {wall:.3f} |")
-
-
-def session() -> SparkSession:
-    """Start Spark on two cores."""
-    builder = SparkSession.builder.master("local[2]").appName("kafka_fast bench")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
-    builder = builder.config("spark.sql.ansi.enabled", "false")  # ANSI casts no number to binary
-    return builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+def rounds_of(
+    spark: SparkSession, jobs: dict[Row, Callable[[], object]], records: int, rounds: int
+) -> Iterator[dict[str, Any]]:
+    """Yield what each job costs, one after the other, in so many rounds."""
+    for _ in range(rounds):
+        for (scenario, contender), run in jobs.items():
+            found = measured(spark, run, records)
+            yield {"scenario": scenario, "contender": contender, "records": records, **found}
 
 
 def all_jobs(
     spark: SparkSession, config: dict[str, object], records: int
 ) -> dict[Row, Callable[[], object]]:
     """Return the jobs; each runs one action over so many records."""
-    rows = spark.sql(
-        f"""
-        select cast(id as binary) key, cast(repeat('v', {VALUE_SIZE}) as binary) value
-        from range(0, {records}, 1, {TASKS})
-        """
-    )
+    rows = made_in_jvm(spark, records)
     values = spark.sparkContext.parallelize(range(TASKS), TASKS).mapPartitions(
         made_in_python(records // TASKS)
     )
@@ -188,33 +139,6 @@ def with_confluent(rows: DataFrame, config: dict[str, object], expected: int) ->
 
     found = rows.mapInArrow(write, "records bigint").collect()
     checked(sum(row.records for row in found), expected)
-
-
-def cpu_and_wall(spark: SparkSession, run: Callable[[], object]) -> tuple[float, float]:
-    """Return the CPU seconds of the JVM and its workers, and the seconds, that a job takes."""
-    gateway: Any = spark.sparkContext._gateway
-    jvm = gateway.proc.pid
-    cpu, started = tree_cpu(jvm), time.perf_counter()
-    run()
-    return tree_cpu(jvm) - cpu, time.perf_counter() - started
-
-
-def tree_cpu(root: int) -> float:
-    """Return the CPU seconds of a process, its descendants, and those of them that have ended."""
-    parents: dict[int, int] = {}
-    spent: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text(encoding="ascii").rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        parents[int(path.parent.name)] = int(fields[1])
-        # utime, stime, and the same of children that were waited for.
-        spent[int(path.parent.name)] = sum(map(int, fields[11:15]))
-    tree = {root}
-    while grown := {pid for pid, parent in parents.items() if parent in tree} - tree:
-        tree |= grown
-    return sum(spent.get(pid, 0) for pid in tree) / TICKS
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.producing import new_topic
+from tests.integration.spark_local import SPARK_MARKS
 
 pytest.importorskip("pyspark", minversion="4.0")
 from pyspark.sql import SparkSession
@@ -16,12 +17,7 @@ from pyspark.sql import SparkSession
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.broker,
-    pytest.mark.timeout(300),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = [*SPARK_MARKS, pytest.mark.broker]
 
 ROWS = 50_000
 COLUMNS = "key", "value", "timestamp", "headers"

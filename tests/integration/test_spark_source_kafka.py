@@ -11,7 +11,7 @@ import pytest
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.consuming import delete_records, write, write_transactions
 from tests.integration.producing import new_topic
-from tests.integration.spark_local import has_limits
+from tests.integration.spark_local import SPARK_MARKS, has_limits
 
 pytest.importorskip("pyspark", minversion="4.0")
 from pyspark.sql import SparkSession
@@ -19,12 +19,7 @@ from pyspark.sql import SparkSession
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.broker,
-    pytest.mark.timeout(300),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = [*SPARK_MARKS, pytest.mark.broker]
 
 
 def rows(reader: Any, kafka: RealKafka, topic: str, **options: str) -> DataFrame:
