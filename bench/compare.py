@@ -6,7 +6,7 @@
 
 Each run is a process of its own (`end_to_end.py`, `consume.py`), contenders take turns within every
 round, and the tables hold the medians of the rounds. Slow contenders send and read less. The
-sections `micro`, `spark` and `secure` are programs of their own, which print one JSON line for each
+sections `micro`, `spark`, `connector` and `secure` are programs of their own, which print one JSON line for each
 row.
 """
 
@@ -48,8 +48,9 @@ SCALE = 3 if FULL else 1
 RUN_TIMEOUT = 600
 PROXY_DELAY = 0.010
 MEMORY_SECONDS = 60.0
+STREAM_SECONDS = 120 if FULL else 30
 SECTIONS = ("null", "real", "latency", "wan", "hog", "memory", "consume", "micro", "spark",
-            "secure")  # fmt: skip
+            "connector", "secure")  # fmt: skip
 
 NULL_SECTIONS = ("null", "latency", "wan", "hog", "memory")  # against a null broker of each run
 
@@ -314,6 +315,9 @@ def run_programs(sections: list[str], results: Results, rounds: int) -> None:
     if "spark" in sections:
         options = ["--json", f"--records={SPARK_RECORDS}", f"--rounds={rounds}"]
         run_program("spark", ["spark_write.py", *options], results)
+    if "connector" in sections:
+        options = ["--json", f"--rounds={rounds}", f"--seconds={STREAM_SECONDS}"]
+        run_program("connector", ["spark_connector.py", *options], results, RUN_TIMEOUT * rounds)
     if "secure" in sections:
         options = ["--json", f"--rounds={rounds}"]
         run_program("secure", ["secure.py", *options], results, RUN_TIMEOUT * rounds)

@@ -20,6 +20,10 @@ COLUMNS = {
     "records_per_s": ("M records/s", 1e-6, 3),
     "cpu_per_million": ("client CPU s/M", 1.0, 3),
     "tree_cpu_per_million": ("JVM and Python CPU s/M", 1.0, 3),
+    "trigger_ms": ("micro-batch ms", 1.0, 0),
+    "stream_p50_ms": ("p50 ms", 1.0, 0),
+    "stream_p99_ms": ("p99 ms", 1.0, 0),
+    "last_second_ms": ("p50 ms of the last second", 1.0, 0),
     "caller_ns": ("caller CPU ns", 1.0, 0),
     "broker_cpu_per_million": ("broker CPU s/M", 1.0, 3),
     "bytes_per_record": ("bytes/record", 1.0, 1),
@@ -63,6 +67,7 @@ SECTIONS = {
     "rebalance": "One of three members leaves its group, Apache Kafka: how long it pauses",
     "micro": "CRC32C of 16 KiB; the cores of encoding and decoding in C, one batch of 16 KiB",
     "spark": "PySpark, local[2], 3,000,000 rows, null broker",
+    "connector": "PySpark beside Spark's own connector, local[2], 3,000,000 rows, Apache Kafka",
     "secure": "TLS 1.3 with AES-GCM",
 }
 METHOD = """\
@@ -78,6 +83,9 @@ broker share the machine's cores. PySpark: the rows of «DataFrame» are an 8-by
 value, made in the JVM and handed to Python by `mapInArrow`, those of «RDD of bytes» are made in
 Python; «counting only» is what Spark takes to bring them to a function that only counts, «noop
 sink» not even to Python.
+Beside Spark's connector: `spark-sql-kafka-0-10` 4.2.0 in the same session; both with their own
+defaults; what a row does is told in `bench/spark_connector.py`. The stream's latency is from `send`
+to the append to the second topic's log.
 Reading: 16 partitions of one broker, assigned without a group; after a warm-up the consumer goes
 back to the beginning and reads the whole topic, so that what is fetched ahead counts; every value
 is touched. Calls bring 500 records («poll», «consume», «getmany»), 5,000 («values()») or 16,000

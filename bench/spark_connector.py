@@ -29,7 +29,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,7 +51,9 @@ PARTS = (
 )
 # A benchmark's broker lives for minutes: the optimizing compiler, room, and no full disk.
 JVM = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC")
-OVERRIDES = {"log.segment.delete.delay.ms": 100}
+OVERRIDES = {"log.segment.delete.delay.ms": 100, "log.retention.check.interval.ms": 5_000}
+SHORT = {"retention.bytes": "67108864", "segment.bytes": "33554432"}
+"""Of a topic that is written again and again: nobody reads it."""
 FORMATS = {"kafka_fast": "kafka_fast", "Spark's connector": "kafka"}
 SOURCE = "source"
 RATE = 50_000
@@ -98,6 +99,8 @@ class Bench:
         self.wanted = wanted
         self.base = {"kafka.bootstrap.servers": kafka.bootstrap}
         self.numbers = itertools.count()
+        self.targets: dict[str, str] = {}
+        """The topic that each format writes."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield what each run brought."""
@@ -132,13 +135,15 @@ class Bench:
             for who, name in FORMATS.items():
                 yield {"scenario": scenario, "contender": who, **run(name)}
 
-    @contextmanager
-    def topic(self, partitions: int = PARTITIONS, **configs: str) -> Iterator[str]:
-        """Make a topic for the time of the block."""
+    def topic(self, partitions: int = PARTITIONS, **configs: str) -> str:
+        """Make a topic.
+
+        None is deleted: the connector keeps its producer for ten minutes, and one that had known
+        a deleted topic was seen to deliver some records of another one never.
+        """
         name = f"topic-{next(self.numbers)}"
         self.kafka.create_topic(name, partitions, configs=configs)
-        yield name
-        self.kafka.delete_topic(name)
+        return name
 
     def fill(self) -> None:
         """Write what is read."""
@@ -162,24 +167,24 @@ class Bench:
 
     def write(self, name: str, rows: DataFrame) -> None:
         """Write rows into a topic."""
-        with self.topic() as topic:
-            rows.write.format(name).options(**self.base, topic=topic).mode("append").save()
+        if name not in self.targets:
+            self.targets[name] = self.topic(**SHORT)
+        options = {**self.base, "topic": self.targets[name]}
+        rows.write.format(name).options(**options).mode("append").save()
 
-    def query(self, name: str, topic: str, sink: dict[str, str]) -> StreamingQuery:
-        """Start a stream that reads a topic from its beginning."""
+    def query(self, name: str, topic: str, sink: str, options: dict[str, str]) -> StreamingQuery:
+        """Start a stream that reads a topic from its beginning, into such a sink."""
         reader = self.spark.readStream.format(name).options(**self.base, subscribe=topic)
         rows = reader.option("startingOffsets", "earliest").load().select("value")
         checkpoint = str(self.folder / f"checkpoint-{next(self.numbers)}")
-        writer = rows.writeStream.options(**sink, checkpointLocation=checkpoint)
+        writer = rows.writeStream.format(sink).options(**options, checkpointLocation=checkpoint)
         return writer.start()
 
     def one_record(self, name: str) -> dict[str, float]:
         """Return how long a micro-batch of one record takes."""
-        with (
-            self.topic(1) as topic,
-            Producer(bootstrap_servers=self.kafka.bootstrap, linger_ms=0) as producer,
-        ):
-            query = self.query(name, topic, {"format": "noop"})
+        topic = self.topic(1)
+        with Producer(bootstrap_servers=self.kafka.bootstrap, linger_ms=0) as producer:
+            query = self.query(name, topic, "noop", {})
             for _ in range(MICRO_BATCHES):
                 producer.send(topic, b"v").result(30)
                 query.processAllAvailable()
@@ -190,16 +195,15 @@ class Bench:
 
     def stream(self, name: str) -> dict[str, float]:
         """Return the latency of records that pass a stream at RATE."""
-        log_append = {"message.timestamp.type": "LogAppendTime"}
-        with self.topic() as topic, self.topic(**log_append) as target:
-            sink = {"format": name, "topic": target, **self.base}
-            query = self.query(name, topic, sink)
-            seconds = self.wanted.seconds
-            command = [sys.executable, __file__, f"--seconds={seconds}", "--offer"]
-            subprocess.run([*command, self.kafka.bootstrap, topic], check=True)
-            query.processAllAvailable()
-            query.stop()
-            return latencies(self.kafka.bootstrap, target, seconds)
+        topic = self.topic()
+        target = self.topic(**{"message.timestamp.type": "LogAppendTime"})
+        query = self.query(name, topic, name, {**self.base, "topic": target})
+        seconds = self.wanted.seconds
+        command = [sys.executable, __file__, f"--seconds={seconds}", "--offer"]
+        subprocess.run([*command, self.kafka.bootstrap, topic], check=True)
+        query.processAllAvailable()
+        query.stop()
+        return latencies(self.kafka.bootstrap, target, seconds)
 
 
 def noop(rows: DataFrame) -> None:

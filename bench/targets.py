@@ -61,6 +61,7 @@ def targets(results: Results, *, is_whole: bool = True) -> list[Target]:
         _reading_targets(results),
         _micro_targets(results),
         _spark_targets(results),
+        _connector_targets(results),
         _secure_targets(results),
     )
     return [
@@ -230,6 +231,35 @@ def _spark_targets(results: Results) -> list[Target]:
     return [
         Target("write_df, all of JVM and Python: CPU", unit, cpu("DataFrame", OURS), 0.60),
         Target("write_rdd, added to a counting mapPartitions: CPU", unit, added, 0.25),
+    ]  # fmt: skip
+
+
+def _connector_targets(results: Results) -> list[Target]:
+    def get(scenario: str, metric: str, who: str = OURS) -> float | None:
+        return results.get("connector", scenario, who, metric)
+
+    def theirs(scenario: str, share: float, metric: str = "tree_cpu_per_million") -> float | None:
+        return _times(get(scenario, metric, "Spark's connector"), share)
+
+    cpu, rate, unit = "tree_cpu_per_million", "records_per_s", "CPU s per million"
+    stream, one = "stream", "one record"
+    return [
+        *(
+            Target(f"Spark, {scenario}: CPU, 0.8 × the connector's", unit, get(scenario, cpu),
+                   theirs(scenario, 0.8))
+            for scenario in ("write", "read, 7 columns", "read, 2 columns", "read, select, write")
+        ),
+        Target("Spark, write: rate, the connector's", "records/s", get("write", rate),
+               theirs("write", 1, rate), at_least=True),
+        *(
+            Target(f"Spark, {scenario}: rate, 1.5 × the connector's", "records/s",
+                   get(scenario, rate), theirs(scenario, 1.5, rate), at_least=True)
+            for scenario in ("read, 7 columns", "read, 2 columns")
+        ),
+        Target("Spark, micro-batch of one record: 1.3 × the connector's", "ms",
+               get(one, "trigger_ms"), theirs(one, 1.3, "trigger_ms")),
+        Target("Spark, stream of 50,000 rows/s: the last second's p50, 2 × that of all", "ms",
+               get(stream, "last_second_ms"), _times(get(stream, "stream_p50_ms"), 2)),
     ]  # fmt: skip
 
 
