@@ -6,8 +6,8 @@
 
 Each run is a process of its own (`end_to_end.py`, `consume.py`), contenders take turns within every
 round, and the tables hold the medians of the rounds. Slow contenders send and read less. The
-sections `micro`, `spark`, `connector` and `secure` are programs of their own, which print one JSON line for each
-row.
+sections `micro`, `spark`, `connector` and `secure` are programs of their own, which print one JSON
+line for each row.
 """
 
 from __future__ import annotations

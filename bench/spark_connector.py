@@ -74,7 +74,8 @@ def main() -> int:
     parser.add_argument("--offer", nargs=2, metavar=("ADDRESS", "TOPIC"), help=argparse.SUPPRESS)
     wanted = parser.parse_args()
     if wanted.offer:
-        offer(*wanted.offer, wanted.seconds)
+        address, topic = wanted.offer
+        offer(address, topic, wanted.seconds)
         return 0
     there = jars(CONNECTOR)
     paths = ",".join(str(next(there.glob(f"{part}-[0-9]*.jar"))) for part in PARTS)
@@ -135,7 +136,7 @@ class Bench:
             for who, name in FORMATS.items():
                 yield {"scenario": scenario, "contender": who, **run(name)}
 
-    def topic(self, partitions: int = PARTITIONS, **configs: str) -> str:
+    def topic(self, partitions: int = PARTITIONS, configs: dict[str, str] | None = None) -> str:
         """Make a topic.
 
         None is deleted: the connector keeps its producer for ten minutes, and one that had known
@@ -168,7 +169,7 @@ class Bench:
     def write(self, name: str, rows: DataFrame) -> None:
         """Write rows into a topic."""
         if name not in self.targets:
-            self.targets[name] = self.topic(**SHORT)
+            self.targets[name] = self.topic(configs=SHORT)
         options = {**self.base, "topic": self.targets[name]}
         rows.write.format(name).options(**options).mode("append").save()
 
@@ -196,7 +197,7 @@ class Bench:
     def stream(self, name: str) -> dict[str, float]:
         """Return the latency of records that pass a stream at RATE."""
         topic = self.topic()
-        target = self.topic(**{"message.timestamp.type": "LogAppendTime"})
+        target = self.topic(configs={"message.timestamp.type": "LogAppendTime"})
         query = self.query(name, topic, name, {**self.base, "topic": target})
         seconds = self.wanted.seconds
         command = [sys.executable, __file__, f"--seconds={seconds}", "--offer"]
