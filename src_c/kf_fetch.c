@@ -52,7 +52,7 @@ static void free_chunks(kf_chunk *chunks) {
 
 /* ---- streams ---- */
 
-kf_stream *kf_stream_new(int64_t id, int32_t topic_order, int32_t partition) {
+kf_stream *kf_stream_new(int64_t id, int32_t topic_order, int32_t partition, int64_t end) {
     kf_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL) {
         return NULL;
@@ -61,6 +61,7 @@ kf_stream *kf_stream_new(int64_t id, int32_t topic_order, int32_t partition) {
     stream->id = id;
     stream->topic_order = topic_order;
     stream->partition = partition;
+    stream->end = end;
     stream->generation = -1;
     stream->entry = -1;
     kf_set_long(&stream->high_watermark, -1);

@@ -60,6 +60,7 @@ struct kf_stream {
     int64_t id;
     int32_t partition;
     int32_t topic_order; /* the same for all streams of a topic: they stand together */
+    int64_t end; /* nothing is asked for from this offset on */
     kf_atomic_long wanted; /* the lowest generation that the user wants; user's thread */
     kf_atomic_long unread; /* bytes of chunks that are not done; any thread */
     kf_atomic_long high_watermark, last_stable_offset, log_start_offset; /* as told last, or -1 */
@@ -162,8 +163,8 @@ void kf_chunk_done(kf_chunk *chunk);
 /* The same as kf_chunk_done, and free the chunk with its references. */
 void kf_chunk_free(kf_chunk *chunk);
 
-/* A stream with one reference, or NULL. */
-kf_stream *kf_stream_new(int64_t id, int32_t topic_order, int32_t partition);
+/* A stream with one reference, or NULL. Without an end, `end` is INT64_MAX. */
+kf_stream *kf_stream_new(int64_t id, int32_t topic_order, int32_t partition, int64_t end);
 /* Set the topic's field in requests of this format (data plane). False: out of memory. */
 bool kf_stream_name(kf_stream *stream, int topic_format, const uint8_t *field, size_t size);
 void kf_stream_ref(kf_stream *stream);

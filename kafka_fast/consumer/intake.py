@@ -27,8 +27,8 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 class FetchSide(Protocol):
     """The part of the data plane that the user's thread calls."""
 
-    def add_stream(self, stream_id: int, topic: str, partition: int) -> None:
-        """Add a stream; nothing is fetched until the control plane starts it."""
+    def add_stream(self, stream_id: int, topic: str, partition: int, end: int) -> None:
+        """Add a stream up to an offset; nothing is fetched until the control plane starts it."""
 
     def set_generation(self, stream_id: int, generation: int) -> None:
         """Drop all chunks of older generations, both those here and those still to come."""
@@ -154,7 +154,7 @@ class Intake:
                 read = ReadPartition(self._next_id, partition, self._make_reader(partition))
                 read.is_waiting = True
                 self._next_id += 1
-                self._streams.add_stream(read.id, *partition)
+                self._streams.add_stream(read.id, *partition, read.reader.end)
                 self._by_partition[partition] = self._by_id[read.id] = read
         return [(partition, self._by_partition[partition].id) for partition in wanted]
 

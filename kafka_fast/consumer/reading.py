@@ -33,7 +33,7 @@ from kafka_fast.control.consumer.messages import (
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.group.member import GroupNews
 from kafka_fast.dataplane.fetch._reading import PartitionReader
-from kafka_fast.dataplane.fetch._streams import Streams
+from kafka_fast.dataplane.fetch._streams import NO_END, Streams
 from kafka_fast.errors import fresh_copy
 from kafka_fast.logs import LongWait, Waiting, get_logger
 from kafka_fast.net.calls import Calls
@@ -42,8 +42,6 @@ from kafka_fast.net.steps import Steps, Wait
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = get_logger("kafka_fast.consumer")
-
-NO_END = 2**63 - 1
 
 FRESH = 10.0
 """Seconds for which a poll raises that a node is of no use. A later poll drops this

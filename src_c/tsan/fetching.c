@@ -242,7 +242,7 @@ int main(int argc, char **argv) {
     kf_plane_init(&shared.plane, &env);
     shared.fetcher = shared.plane.fetcher = kf_fetcher_new(&shared.plane, BUDGET);
     for (int i = 0; i < STREAMS; i++) {
-        shared.streams[i] = kf_stream_new(i, 0, i);
+        shared.streams[i] = kf_stream_new(i, 0, i, INT64_MAX);
     }
     for (int i = 0; i < 3; i++) {
         pthread_create(&threads[i], NULL, mains[i], &shared);

@@ -17,14 +17,17 @@ from kafka_fast import (
     Consumer,
     KafkaTimeoutError,
     PositionError,
+    Producer,
     TopicPartition,
     UsageError,
     read_range,
 )
+from kafka_fast.consumer.range import RangeConsumer
 from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.consuming import FIRST_TIMESTAMP_MS, fill
 from tests.net.producing import new_topic
+from tests.waiting import eventually
 
 
 def receiver(name: str) -> Any:
@@ -77,6 +80,21 @@ def test_every_partition_has_its_own_bounds(kafka: EmbeddedKafka, request: pytes
     high = {TopicPartition(topic, 1): 6, TopicPartition(topic, 2): 2}
     assert offsets_of(kafka, topic, low, high) == {0: [28, 29], 1: [4, 5], 2: [0, 1]}
     assert offsets_of(kafka, TopicPartition(topic, 1), 3, 5) == {1: [3, 4]}
+
+
+def test_nothing_is_fetched_far_behind_an_end(kafka: EmbeddedKafka, request: pytest.FixtureRequest):
+    """Regression: a short range was fetched on, as far as the buffer had room."""
+    topic = new_topic(kafka, request.node.name, partitions=2)
+    with Producer(bootstrap_servers=kafka.bootstrap, batch_size=250_000) as producer:
+        for number in (0, 1):
+            values = [bytes(10_000)] * 1_000
+            producer.send_many(topic, values, partitions=[number] * 1_000).result(60)
+    short, long = (TopicPartition(topic, number) for number in (0, 1))
+    with RangeConsumer(bootstrap_servers=kafka.bootstrap) as consumer:
+        consumer.assign_ranges({short: range(10), long: range(1_000)})
+        streams = consumer._core.streams
+        eventually(lambda: streams.unread_bytes(1) > 10_000_000, "all of the long range")
+        assert 100_000 < streams.unread_bytes(0) < 2_200_000  # two answers of 1 MiB at most
 
 
 def test_times(kafka: EmbeddedKafka, topic: str):

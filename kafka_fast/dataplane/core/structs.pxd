@@ -462,6 +462,7 @@ cdef extern from "kf_fetch.h" nogil:
         int64_t id
         int32_t partition
         int32_t topic_order
+        int64_t end
         kf_atomic_long wanted
         kf_atomic_long unread
         kf_atomic_long high_watermark

@@ -34,7 +34,7 @@ cdef enum:
 
 cdef bint is_fetched(kf_stream* stream, const kf_link* link) noexcept nogil:
     return (stream.link == link and not stream.paused and not stream.frozen and not stream.broken
-            and stream.name[link.session.topic_format] != NULL
+            and stream.name[link.session.topic_format] != NULL and stream.position < stream.end
             and stream.generation >= kf_get_long(&stream.wanted))
 
 

@@ -20,6 +20,8 @@ from kafka_fast.errors import UsageError
 EVENT_FETCH_PUNT = KF_EVENT_FETCH_PUNT
 EVENT_STREAMS_STOPPED = KF_EVENT_STREAMS_STOPPED
 
+NO_END = INT64_MAX
+
 FETCH_FIRST_FLEXIBLE = 12
 FETCH_FIRST_WITH_IDS = 13
 
@@ -113,13 +115,18 @@ cdef class Streams:
         command.session = session
         kf_plane_command(self.plane.plane, command)
 
-    def add_stream(self, int64_t stream_id, str topic, int32_t partition):
-        """Make a stream; it stands still until it is named and started."""
+    def add_stream(self, int64_t stream_id, str topic, int32_t partition, int64_t end=NO_END):
+        """Make a stream; it stands still until it is named and started.
+
+        Args:
+            end: Offset from which on nothing is fetched; a batch that reaches beyond it comes
+                whole, and more batches may come in the same answer.
+        """
         cdef Handle handle = Handle.__new__(Handle)
         cdef int32_t order = self.topic_orders.setdefault(topic, len(self.topic_orders))
         if stream_id in self.handles:
             raise UsageError(f"there is a stream {stream_id} already")
-        handle.stream = kf_stream_new(stream_id, order, partition)
+        handle.stream = kf_stream_new(stream_id, order, partition, end)
         if handle.stream == NULL:
             raise MemoryError
         self.handles[stream_id] = handle

@@ -30,7 +30,7 @@ cdef extern from "kf_fetch.h" nogil:
     kf_chunk* kf_chunk_new(kf_frame* frame, kf_stream* stream, int32_t aborted_count)
     void kf_chunk_done(kf_chunk* chunk)
     void kf_chunk_free(kf_chunk* chunk)
-    kf_stream* kf_stream_new(int64_t id, int32_t topic_order, int32_t partition)
+    kf_stream* kf_stream_new(int64_t id, int32_t topic_order, int32_t partition, int64_t end)
     bint kf_stream_name(kf_stream* stream, int topic_format, const uint8_t* field, size_t size)
     void kf_stream_ref(kf_stream* stream)
     void kf_stream_unref(kf_stream* stream)

@@ -29,7 +29,7 @@ class FakeStreams:
         self.paused: set[int] = set()
         self.end = -1
 
-    def add_stream(self, stream_id: int, topic: str, partition: int) -> None:
+    def add_stream(self, stream_id: int, topic: str, partition: int, end: int) -> None:
         self.generations[stream_id] = 0
 
     def set_generation(self, stream_id: int, generation: int) -> None:

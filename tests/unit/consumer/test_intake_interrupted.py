@@ -24,7 +24,7 @@ class Arrivals:
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
 
-    def add_stream(self, stream_id: int, topic: str, partition: int) -> None:
+    def add_stream(self, stream_id: int, topic: str, partition: int, end: int) -> None:
         """Do nothing: all streams stand still."""
 
     def set_generation(self, stream_id: int, generation: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kafka_fast.dataplane.core._plane import DataPlane
-from kafka_fast.dataplane.fetch._streams import Streams, topic_format
+from kafka_fast.dataplane.fetch._streams import NO_END, Streams, topic_format
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import (
     FetchableTopicResponse,
@@ -140,11 +140,11 @@ class FetchRig:
                 self.start(stream_id, offset=offset)
         self.turn()
 
-    def add_topic(self, name: str, partitions: int) -> None:
-        """Make streams for a topic's partitions; ids count from 0."""
+    def add_topic(self, name: str, partitions: int, end: int = NO_END) -> None:
+        """Make streams for a topic's partitions, up to this offset; ids count from 0."""
         for partition in range(partitions):
             stream_id = self.ids[name, partition] = len(self.ids)
-            self.streams.add_stream(stream_id, name, partition)
+            self.streams.add_stream(stream_id, name, partition, end)
             self.name(stream_id, name, topic_id(name))
 
     def name(self, stream_id: int, name: str, id_: bytes) -> None:

@@ -119,6 +119,37 @@ def test_no_topic_stands_in_a_request_twice() -> None:
     assert list(asked.positions) == [(t, p) for t in "tu" for p in range(50)]
 
 
+@pytest.mark.parametrize("version", [6, 12])
+def test_nothing_is_asked_for_behind_the_end_of_a_stream(version: int) -> None:
+    rig = FetchRig(partitions=1, version=version)
+    rig.add_topic("u", 2, end=20)
+    rig.start(1)
+    rig.start(2)
+    parts = {"t": [part(0)], "u": [part(0, batch(10, 9)), part(1, batch(10, 11))]}
+    rig.answer(rig.request(), parts)  # up to the last record but one, and beyond the end
+    asked = rig.request()
+    check_by_codec(asked)
+    unchanged = {} if version >= FIRST_WITH_SESSIONS else {("t", 0): 10}
+    assert asked.positions == unchanged | {("u", 0): 19}
+    assert asked.forgotten == ({("u", 1)} if version >= FIRST_WITH_SESSIONS else set())
+    rig.start(2, generation=1, offset=12)  # back before its end
+    others = {} if version >= FIRST_WITH_SESSIONS else {"t": [part(0)]}
+    rig.answer(asked, {**others, "u": [part(0, batch(19))]})
+    assert rig.request().positions == unchanged | {("u", 1): 12}
+
+
+def test_a_link_whose_streams_are_all_at_their_ends_asks_for_nothing() -> None:
+    rig = FetchRig(partitions=1, start=False)
+    rig.add_topic("u", 2, end=20)
+    rig.start(1, offset=20)
+    rig.start(2)
+    asked = rig.request()
+    assert asked.positions == {("u", 1): 10}
+    rig.answer(asked, {"u": [part(1, batch(10, 10))]})
+    rig.advance(10.0)
+    assert rig.requests() == []
+
+
 @pytest.mark.parametrize("seconds", [0.0, 1.0])
 def test_one_fetch_is_in_flight_for_each_link(seconds: float) -> None:
     rig = FetchRig(partitions=2, links=2, start=False)
