@@ -17,7 +17,7 @@
 #   make test-without-codecs all that may meet a codec, in a copy built without their headers
 #   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
 #   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
-#   make test-spark40        the Spark tests on PySpark 4.0
+#   make test-spark40        the Spark tests on PySpark 4.0; test-spark41, test-spark42
 #   make test-long           what takes minutes: a Spark cluster, Spark Connect, many seeds
 #   make test-pythons        the tests that need no broker, on each of PYTHONS
 
@@ -26,7 +26,6 @@ SEEDS ?= 500
 SANITIZE_SEEDS ?= 100
 FUZZ_SECONDS ?= 60
 SPARK35_PYTHON ?= $(PYTHON)
-SPARK40_PYTHON ?= $(PYTHON)
 PYTHONS ?= python3.10 python3.12 python3.13
 
 SHELL := /bin/bash
@@ -130,7 +129,7 @@ stubtest: build $(VENV)/lint.stamp
 # ---- tests ----
 
 .PHONY: check test unit brokers codecs test-without-codecs test-codecs sim fuzz tsan sanitize \
-	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-spark40 test-pythons test-long
+	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-pythons test-long
 # Without the long simulations even ten of them leave two processors time to spare.
 check: TOGETHER := -n 10 --dist worksteal
 check: build lint
@@ -237,7 +236,7 @@ test-old-brokers: build $(VENV)/test.stamp
 test-long: build wheel $(VENV)/test.stamp $(VENV)/spark.stamp
 	@: > $(NOT_RUN)
 	$(PYTEST) --long
-	$(MAKE) --no-print-directory test-spark40
+	$(MAKE) --no-print-directory test-spark40 test-spark41 test-spark42
 	$(MAKE) --no-print-directory sim SEEDS=2000
 	$(MAKE) --no-print-directory sanitize-long
 	$(call passed,$@)
@@ -257,9 +256,9 @@ endef
 test-spark35:
 	$(call test_spark,.venv-spark35,$(SPARK35_PYTHON),'pyspark>=3.5$(comma)<4')
 
-# The first PySpark with Python data sources, and without their admission control (4.2).
-test-spark40:
-	$(call test_spark,.venv-spark40,$(SPARK40_PYTHON),'pyspark[connect]==4.0.*')
+# 4.0 is the first with Python data sources, 4.2 the first with their admission control.
+test-spark4%:
+	$(call test_spark,.venv-spark4$*,$(PYTHON),'pyspark[connect]==4.$*.*')
 
 # Beside .venv, too: what a process's end, signals and reference counts are is each Python's own.
 test-pythons:
