@@ -121,10 +121,13 @@ def run(script: str, folder: Path, variables: Mapping[str, str], timeout: float)
 
 @contextmanager
 def standalone(folder: Path, home: Path, workers: int) -> Iterator[str]:
-    """Run a standalone master with so many workers; give its address."""
+    """Run a standalone master with so many workers; give its address.
+
+    Each worker has a loopback address of its own: Spark speculates on another host only.
+    """
     with ExitStack() as stack:
         logs = [folder / "master.log"]
-        stack.enter_context(_daemon(home, logs[0], "master.Master", "--port", "0"))
+        stack.enter_context(_daemon(home, logs[0], "127.0.0.1", "master.Master", "--port", "0"))
         _wait_for("I have been elected leader", logs[0])
         found = re.search(r"Starting Spark master at (spark://\S+)", logs[0].read_text())
         assert found is not None
@@ -132,7 +135,8 @@ def standalone(folder: Path, home: Path, workers: int) -> Iterator[str]:
             log = folder / f"worker-{number}.log"
             directory = str(folder / f"worker-{number}")
             arguments = ["--cores", "1", "--memory", "1g", "--work-dir", directory, found[1]]
-            stack.enter_context(_daemon(home, log, "worker.Worker", *arguments))
+            host = f"127.0.0.{2 + number}"
+            stack.enter_context(_daemon(home, log, host, "worker.Worker", *arguments))
             logs.append(log)
         for log in logs[1:]:
             _wait_for("Successfully registered with master", log)
@@ -140,12 +144,12 @@ def standalone(folder: Path, home: Path, workers: int) -> Iterator[str]:
 
 
 @contextmanager
-def _daemon(home: Path, log: Path, name: str, *arguments: str) -> Iterator[None]:
-    """Run a master or a worker; at the end, also what it started."""
+def _daemon(home: Path, log: Path, host: str, name: str, *arguments: str) -> Iterator[None]:
+    """Run a master or a worker on an address; at the end, also what it started."""
     command = [
         str(home / "bin" / "spark-class"),
         f"org.apache.spark.deploy.{name}",
-        *("--host", "127.0.0.1", "--webui-port", "0"),
+        *("--host", host, "--webui-port", "0"),
         *arguments,
     ]
     variables = {"SPARK_DAEMON_JAVA_OPTS": JVM, "SPARK_DAEMON_MEMORY": "512m"}

@@ -116,7 +116,7 @@ def run_job(job: str, arguments: str, folder: Path, home: Path) -> str:
     (folder / "job.py").write_text(job)
     own = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     script = f"{sys.executable} job.py {arguments}"
-    return run(script, folder, {**environment(home), **own}, timeout=400)
+    return run(script, folder, {**environment(home), **own}, timeout=200)
 
 
 def rows_of(kafka: EmbeddedKafka, topic: str) -> list[tuple[int, dict[str, bytes | None]]]:
