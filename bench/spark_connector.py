@@ -39,16 +39,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from kafka_fast import Consumer, Producer, TopicPartition
-from kafka_fast.testing.broker_jars import jars
+from kafka_fast.testing.broker_jars import spark_connector
 from kafka_fast.testing.real_kafka import RealKafka
 
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
-PARTS = (
-    "spark-sql-kafka-0-10_2.13",
-    "spark-token-provider-kafka-0-10_2.13",
-    "kafka-clients",
-    "commons-pool2",
-)
 # A benchmark's broker lives for minutes: the optimizing compiler, room, and no full disk.
 JVM = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC")
 OVERRIDES = {"log.segment.delete.delay.ms": 100, "log.retention.check.interval.ms": 5_000}
@@ -77,11 +70,9 @@ def main() -> int:
         address, topic = wanted.offer
         offer(address, topic, wanted.seconds)
         return 0
-    there = jars(CONNECTOR)
-    paths = ",".join(str(next(there.glob(f"{part}-[0-9]*.jar"))) for part in PARTS)
     with (
         RealKafka(jvm_options=JVM, overrides=OVERRIDES) as kafka,
-        session(spark_jars=paths, spark_driver_memory="2g") as spark,
+        session(spark_jars=spark_connector(), spark_driver_memory="2g") as spark,
         tempfile.TemporaryDirectory() as folder,
     ):
         show(Bench(spark, kafka, Path(folder), wanted).rows(), as_json=wanted.json)

@@ -40,11 +40,20 @@ __all__ = [
     "jars",
     "release",
     "schemas",
+    "spark_connector",
 ]
 
 DEFAULT_VERSION = "4.4.0"
 MINIMUM_JAVA = 17
 FETCH_TIMEOUT = 600.0
+#: Works on PySpark 4.3, too.
+SPARK_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+CONNECTOR_PARTS = (
+    "spark-sql-kafka-0-10_2.13",
+    "spark-token-provider-kafka-0-10_2.13",
+    "kafka-clients",
+    "commons-pool2",
+)
 
 # Level INFO, because the harness reads from the log when a broker is ready.
 LOG4J2_YAML = (
@@ -189,6 +198,16 @@ def jars(artifact: str) -> Path:
                     dependency = _dependency(group, name, version)
                     _copy_jars(fresh, _project(dependency), artifact, f"{name}-*.jar")
     return folder
+
+
+def spark_connector() -> str:
+    """Return the jars of Spark's own connector, as the setting `spark.jars` takes them.
+
+    Raises:
+        ToolMissingError, RealKafkaError: As for `jars`.
+    """
+    there = jars(SPARK_CONNECTOR)
+    return ",".join(str(next(there.glob(f"{part}-[0-9]*.jar"))) for part in CONNECTOR_PARTS)
 
 
 def schemas(version: str = DEFAULT_VERSION) -> Path:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.broker_jars import jars
+from kafka_fast.testing.broker_jars import spark_connector
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.consuming import write_transactions
 from tests.integration.producing import new_topic
@@ -30,13 +30,6 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
-PARTS = (
-    "spark-sql-kafka-0-10_2.13",
-    "spark-token-provider-kafka-0-10_2.13",
-    "kafka-clients",
-    "commons-pool2",
-)
 FORMATS = ("kafka", "kafka_fast")
 
 JOB = """
@@ -212,13 +205,12 @@ def found(
 ) -> dict[str, Any]:
     """What both formats gave for each query."""
     folder = tmp_path_factory.mktemp("compared")
-    there = jars(CONNECTOR)
     plain, other, committed = topics["plain"], topics["other"], topics["committed"]
     one = {"subscribe": plain}
     wanted = {
         "folder": str(folder),
         "result": str(folder / "result.json"),
-        "jars": ",".join(str(next(there.glob(f"{part}-[0-9]*.jar"))) for part in PARTS),
+        "jars": spark_connector(),
         "base": {"kafka.bootstrap.servers": real_kafka.bootstrap},
         "moving": topics["moving"],
         "batches": {
