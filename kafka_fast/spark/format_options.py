@@ -81,11 +81,11 @@ class FormatOptions:
             for name, text in self.texts.items()
             if name.startswith(PREFIX)
         }
-        path = self.find("propertiesFile", text_of)
-        names = set(given)
-        if path is not None:
-            names |= PropertiesFile(path, client, (), ())().keys()
         try:
+            path = self.find("propertiesFile", text_of)
+            names = set(given)
+            if path is not None:
+                names |= PropertiesFile(path, client, (), ())().keys()
             for name, why in refused.items():
                 if name in names:
                     raise UsageError(why)

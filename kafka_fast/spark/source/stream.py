@@ -34,8 +34,10 @@ try:
     )
 except ImportError:  # before PySpark 4.2
     BASES: tuple[type, ...] = (DataSourceStreamReader,)
+    ENDS_FIRST = True
 else:
     BASES = (DataSourceStreamReader, SupportsTriggerAvailableNow)
+    ENDS_FIRST = False
 
 
 class StreamReader(*BASES):  # type: ignore[misc]
@@ -71,6 +73,7 @@ class StreamReader(*BASES):  # type: ignore[misc]
                 self._start,
                 store=store_of(options, self._consumer),
                 group=self._consumer if options.group is not None else None,
+                ends_first=ENDS_FIRST,
             )
         return self._made
 

@@ -47,6 +47,8 @@ class StreamDriver:
         store: Keeps the first offsets; None: they are not kept.
         group: Commits for the group of commitOffsetsToGroup; None: there is none.
         clock: Monotonic seconds.
+        ends_first: Whether Spark asks a new stream for the end of its first micro-batch before it
+            asks for its beginning, as PySpark before 4.2 does.
     """
 
     def __init__(
@@ -58,7 +60,9 @@ class StreamDriver:
         store: InitialOffsets | None = None,
         group: Committer | None = None,
         clock: Callable[[], float] = time.monotonic,
+        ends_first: bool = False,
     ) -> None:
+        self._ends_first = ends_first
         self._reader = reader
         self._options = options
         self._start = start
@@ -141,7 +145,7 @@ class StreamDriver:
             DataLossError: Partitions or records are gone, unless the query goes on without them.
         """
         self._at = end
-        if start == self._first:
+        if self._ends_first and start == self._first:
             start = self._before(end, start)
         new = end.keys() - start.keys()
         there = new & set(self._reader.partitions(end)) if new else set()
@@ -158,8 +162,7 @@ class StreamDriver:
     def _before(self, end: Offsets, first: Offsets) -> Offsets:
         """Return where the first micro-batch begins, which must not be behind its end.
 
-        PySpark before 4.2 asks a new stream for this end, and only then for its beginning. What
-        came in between is in the next micro-batch.
+        What came between the two questions is in the next micro-batch.
         """
         return {
             it: at if is_named(self._start, it) else min(at, end.get(it, at))

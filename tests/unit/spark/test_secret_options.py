@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.config import consumer_settings, producer_settings
-from kafka_fast.errors import ConfigError
+from kafka_fast.errors import ConfigError, UsageError
 from kafka_fast.spark.sink.options import SinkOptions, sink_options
 from kafka_fast.spark.source.options import SourceOptions, source_options
 
@@ -45,10 +45,11 @@ def test_security_is_written_as_for_java(
     assert pickle.loads(pickle.dumps(found)) == found
 
 
+@pytest.mark.parametrize("wrong", [{"kafka.sasl.mechanism": "NO"}, {"propertiesFile": ""}])
 @pytest.mark.parametrize("read", READERS)
-def test_no_error_shows_a_secret(read: Read) -> None:
-    with pytest.raises(ConfigError) as raised:
-        read({**LEAST, "kafka.sasl.password": "hush", "kafka.sasl.mechanism": "NO"})
+def test_no_error_shows_a_secret(read: Read, wrong: dict[str, str]) -> None:
+    with pytest.raises((ConfigError, UsageError)) as raised:
+        read({**LEAST, "kafka.sasl.password": "hush", **wrong})
     lines = traceback.TracebackException.from_exception(raised.value, capture_locals=True).format()
     frames = [line for line in lines if "/kafka_fast/" in line]
     assert frames

@@ -42,13 +42,16 @@ def driver(
     clock: Clock | None = None,
     start: Bound = Edge.EARLIEST,
     store: Store | None = None,
+    ends_first: bool = False,
     **given: str,
 ) -> StreamDriver:
     clock = clock or Clock()
     found = options(**given)
     reader = OffsetReader(client, found, clock.sleep)
     group = client if found.group is not None else None
-    return StreamDriver(reader, found, start, store=store, group=group, clock=clock)
+    return StreamDriver(
+        reader, found, start, store=store, group=group, clock=clock, ends_first=ends_first
+    )
 
 
 def test_latest_is_the_same_after_a_restart(client: FakeClient) -> None:
@@ -60,7 +63,7 @@ def test_latest_is_the_same_after_a_restart(client: FakeClient) -> None:
 
 def test_the_first_micro_batch_may_have_its_end_before_its_beginning(client: FakeClient) -> None:
     """Regression: with PySpark 4.0, which asks in this order, it was a loss of data."""
-    stream = driver(client, start=SpecificOffsets({A: -1, B: 6}), store=Store())
+    stream = driver(client, start=SpecificOffsets({A: -1, B: 6}), store=Store(), ends_first=True)
     end = stream.latest(None)
     client.logs[A] = range(150)
     start = stream.initial()
@@ -71,10 +74,20 @@ def test_the_first_micro_batch_may_have_its_end_before_its_beginning(client: Fak
 
 
 def test_an_offset_that_was_named_is_not_changed(client: FakeClient) -> None:
-    stream = driver(client, start=SpecificOffsets({A: 101, B: 6}))
+    stream = driver(client, start=SpecificOffsets({A: 101, B: 6}), ends_first=True)
     end = stream.latest(None)
     with pytest.raises(DataLossError, match="start offset is set beyond available offset"):
         stream.ranges(stream.initial(), end)
+
+
+def test_a_log_that_became_shorter_is_a_loss_in_the_first_micro_batch_too(
+    client: FakeClient,
+) -> None:
+    stream = driver(client, start=Edge.LATEST, store=Store())
+    start = stream.initial()
+    client.logs[A] = range(90)
+    with pytest.raises(DataLossError, match="offset was changed from 100 to 90"):
+        stream.ranges(start, stream.latest(start))
 
 
 def test_latest_without_a_store_is_refused(client: FakeClient) -> None:
