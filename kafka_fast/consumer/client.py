@@ -1,41 +1,25 @@
-"""The public class `Consumer`, which checks arguments and sets deadlines; others do the work."""
+"""The public class `Consumer`: the consumer for callers that block."""
 
 from __future__ import annotations
 
-import itertools
 import re
-import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, warn_of_weakness
-from kafka_fast.consumer.arguments import (
-    offset_to_read,
-    seconds,
-    subscription,
-    topic_names,
-    topic_partition,
-    topic_partitions,
-    unix_ms,
-)
+from kafka_fast.consumer.base import ConsumerBase
 from kafka_fast.consumer.batches import Batches
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.membership import OnCommit
 from kafka_fast.consumer.record_handover import RecordHandover
-from kafka_fast.consumer.steps import ConsumerSteps
-from kafka_fast.consumer.turn import Turn
-from kafka_fast.consumer.upto import Upto, offsets_of
+from kafka_fast.consumer.upto import Upto
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.errors import UsageError
-from kafka_fast.logs import get_logger
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.types import (
-    GroupMetadata,
     OffsetAndMetadata,
     OffsetAndTimestamp,
     PartitionInfo,
@@ -49,17 +33,11 @@ if TYPE_CHECKING:
 
     from kafka_fast.config.properties import ConsumerProperties
 
-logger = get_logger("kafka_fast.consumer")
-
-_numbers = itertools.count(1)
-
 ITERATION_WAIT = 1.0
 """Seconds that one step of an iteration waits; the iteration repeats such steps without end."""
 
-FOREVER = 1e9
 
-
-class Consumer:
+class Consumer(ConsumerBase):
     """Reads records, alone or as a member of a group. For one thread at a time.
 
     Example:
@@ -82,30 +60,15 @@ class Consumer:
         **properties: Unpack[ConsumerProperties],
     ) -> None:
         try:
-            self._settings = consumer_settings(config, properties)
+            super().__init__(config, properties)
         finally:
             del config, properties  # a traceback that has this frame shows no secret
-        warn_of_weakness(self._settings)
-        group = self._settings.group_id
-        number = next(_numbers)
-        self.client_id = self._settings.client_id or (
-            f"consumer-{group}-{number}" if group else f"consumer-{number}"
-        )
-        self._core = self._make_core()
-        self._reading = self._core.reading
-        self._turn = Turn(self._core)
-        self._run = self._core.driver.run
-        self._steps = ConsumerSteps(self, self._core, self._settings, self._refill)
-        self._unread = self._steps.unread
-        self._membership = self._steps.membership
-        self._finalizer = weakref.finalize(self, self._core.abandon)
-        self._finalizer.atexit = False
 
     def _make_core(self) -> ConsumerCore:
         """Return the core; the simulation overrides this to give it another host."""
         return ConsumerCore(self._settings, self.client_id, ThreadedHost(self._settings))
 
-    # Subscription and assignment
+    # Subscription
 
     def subscribe(
         self,
@@ -129,50 +92,12 @@ class Consumer:
             UsageError: There is no group.id, partitions were assigned by hand, or both or
                 neither of topics and pattern are given.
         """
-        with self._turn:
-            by_broker = self._settings.group_protocol == CONSUMER_PROTOCOL
-            wanted = subscription(topics, pattern, broker_side=by_broker)
-            if wanted is None:
-                self.unsubscribe()
-                return
-            if not self._membership.is_subscribed and self._reading.intake.partitions:
-                raise UsageError("partitions are assigned by hand: unsubscribe() first")
-            self._membership.subscribe(wanted, listener)
-
-    def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions and no others, without sharing them with a group.
-
-        Partitions that were assigned before are read on undisturbed. With a group.id, reading
-        begins at the committed offsets.
-
-        Raises:
-            UsageError: The consumer is subscribed.
-        """
-        with self._turn:
-            if self._membership.is_subscribed:
-                raise UsageError("the group decides what is read: unsubscribe() first")
-            wanted = topic_partitions(partitions)
-            gone = frozenset(self._reading.intake.partitions) - frozenset(wanted)
-            if gone:
-                self._membership.commit_in_background()
-            self._unread.forget(gone)
-            self._reading.assign(wanted)
+        if not self._subscribe(topics, pattern, listener):
+            self.unsubscribe()
 
     def unsubscribe(self) -> None:
         """Stop reading, and leave the group."""
-        with self._turn:
-            self._run(self._steps.unsubscribe(self._deadline(None)))
-
-    def assignment(self) -> set[TopicPartition]:
-        """Return the partitions that are read now."""
-        with self._turn:
-            return set(self._reading.intake.partitions)
-
-    def subscription(self) -> set[str]:
-        """Return the topics that were subscribed by name."""
-        with self._turn:
-            wanted = self._membership.subscription
-            return set() if wanted is None else set(wanted.topics)
+        self._core.driver.run(self._calls.unsubscribe())
 
     # Records
 
@@ -204,15 +129,10 @@ class Consumer:
     def _take(self, handover: RecordHandover, timeout: float, max_records: int | None) -> None:
         """Take the records that a poll returns."""
         with self._turn:
-            most = self._settings.max_poll_records if max_records is None else max_records
-            if most < 1:
-                raise UsageError(f"max_records must be at least 1, not {max_records}")
-            deadline = self._core.now() + seconds(timeout)
-            self._steps.begin_poll()
-            if not self._steps.try_poll(most, handover):
-                self._run(self._steps.poll(most, handover, deadline))
-            self._core.waits.check_closed()
-            self._core.waits.check_closer()
+            is_over, most, deadline = self._try_take(handover, timeout, max_records)
+            if not is_over:
+                self._core.driver.run(self._steps.poll(most, handover, deadline))
+            self._end_take()
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Read record by record, for ever.
@@ -221,9 +141,7 @@ class Consumer:
         left, the records that it has not reached come with the next poll or loop.
         """
         with self._turn:
-            if self._settings.group_id is not None:
-                # A rebalance may have given away partitions of an earlier loop's unread records.
-                self._run(self._membership.handle_news())
+            self._core.driver.run(self._calls.begin_loop())
             return self._unread.iterator()
 
     def _refill(self, handover: RecordHandover, max_records: int | None = None) -> None:
@@ -235,79 +153,7 @@ class Consumer:
         """Return an endless iterator over the records of polls; empty polls are left out."""
         return Batches(self._unread, partial(self._refill, max_records=max_records))
 
-    def wakeup(self) -> None:
-        """Raise WakeupError in the thread that uses this consumer. Any thread.
-
-        The error ends the wait that the other thread is in, or its next poll or wait.
-        """
-        self._core.wakeup()
-
-    # Positions
-
-    def seek(
-        self,
-        partition: TopicPartition,
-        offset: int | OffsetAndMetadata,
-    ) -> None:
-        """Read a partition on from this offset.
-
-        Args:
-            partition: An assigned partition.
-            offset: Offset of the record to read next. An OffsetAndMetadata with a leader epoch is
-                validated (KIP-320).
-        """
-        with self._turn:
-            (own,) = self._assigned([partition])
-            at = offset_to_read(offset, own)
-            self._unread.forget({own})
-            self._reading.seek(own, at.offset, at.leader_epoch)
-
-    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Read on from the first offset of these partitions; without any, of all assigned ones."""
-        self._look_up(partitions, "earliest")
-
-    def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Read on from the end of these partitions; without any, of all assigned ones."""
-        self._look_up(partitions, "latest")
-
-    def seek_to_timestamp(self, timestamp_ms: int | datetime, *partitions: TopicPartition) -> None:
-        """Read on from the first record that is not older than a time.
-
-        A partition without such a record is read on from its end.
-
-        Args:
-            timestamp_ms: Unix ms, or a datetime with a time zone.
-            partitions: Without any, all assigned partitions.
-        """
-        self._look_up(partitions, unix_ms(timestamp_ms))
-
-    def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
-        with self._turn:
-            own = self._assigned(partitions or self._reading.intake.partitions)
-            self._unread.forget(own)
-            for partition in own:
-                self._reading.look_up(partition, reset)
-
-    def pause(self, *partitions: TopicPartition) -> None:
-        """Hand over no records of these partitions until `resume`; fetched records are kept."""
-        with self._turn:
-            own = self._assigned(partitions)
-            self._unread.hold(own)
-            for partition in own:
-                self._reading.intake.pause(partition, True)
-
-    def resume(self, *partitions: TopicPartition) -> None:
-        """Hand over records of these partitions again."""
-        with self._turn:
-            own = self._assigned(partitions)
-            self._unread.release(own)
-            for partition in own:
-                self._reading.intake.pause(partition, False)
-
-    def paused(self) -> set[TopicPartition]:
-        """Return the partitions that are paused."""
-        with self._turn:
-            return self._reading.intake.paused
+    # Positions and offsets
 
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
         """Return the offset of the record that comes next.
@@ -316,19 +162,7 @@ class Consumer:
             KafkaTimeoutError: The position was not known within `timeout` seconds.
             PositionError: There is no position.
         """
-        with self._turn:
-            (own,) = self._assigned([partition])
-            return self._run(self._steps.position(own, self._deadline(timeout)))
-
-    def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Return checked partitions; raise UsageError if one is not assigned."""
-        own = topic_partitions(partitions)
-        foreign = [it for it in own if self._reading.intake.read_partition(it) is None]
-        if foreign:
-            raise UsageError(f"not assigned to this consumer: {', '.join(map(str, foreign))}")
-        return own
-
-    # Offsets
+        return self._core.driver.run(self._calls.position(partition, timeout))
 
     def commit(
         self,
@@ -355,18 +189,9 @@ class Consumer:
             KafkaTimeoutError: No answer within `timeout`; the commit may or may not be done.
             UsageError: There is no group.id.
         """
-        with self._turn:
-            self._membership.group  # noqa: B018  raises without a group.id
-            offsets = self._unread.done_offsets() if upto is None else offsets_of(upto)
-            deadline = self._deadline(timeout)
-            if sync:
-                self._run(self._membership.commit(offsets, deadline))
-                self._unread.note_committed(offsets)
-                if callback is not None:
-                    callback(offsets, None)
-            else:
-                self._membership.commit_later(offsets, callback, deadline)
-                self._unread.note_committed(offsets)
+        self._core.driver.run(
+            self._calls.commit(upto, sync=sync, timeout=timeout, callback=callback)
+        )
 
     def committed(
         self, partitions: Iterable[TopicPartition] | None = None, timeout: float | None = None
@@ -377,9 +202,7 @@ class Consumer:
             partitions: Partitions to ask for; None: all that the group has committed.
             timeout: Seconds; None: default.api.timeout.ms.
         """
-        with self._turn:
-            wanted = None if partitions is None else topic_partitions(partitions)
-            return self._run(self._core.queries.committed(wanted, self._deadline(timeout)))
+        return self._core.driver.run(self._calls.committed(partitions, timeout))
 
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -392,7 +215,8 @@ class Consumer:
             BrokerError: A topic may not be read, or the brokers have said for three seconds that
                 there is no such topic or partition.
         """
-        return self._offsets_at(partitions, EARLIEST_TIMESTAMP, timeout)
+        steps = self._calls.offsets_at(partitions, EARLIEST_TIMESTAMP, timeout)
+        return self._core.driver.run(steps)
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -402,15 +226,8 @@ class Consumer:
         Raises:
             KafkaError: As in `beginning_offsets`.
         """
-        return self._offsets_at(partitions, LATEST_TIMESTAMP, timeout)
-
-    def _offsets_at(
-        self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
-    ) -> dict[TopicPartition, int]:
-        with self._turn:
-            wanted = dict.fromkeys(topic_partitions(partitions), timestamp)
-            found = self._run(self._core.queries.offsets(wanted, self._deadline(timeout)))
-            return {partition: found[partition].offset for partition in wanted}
+        steps = self._calls.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
+        return self._core.driver.run(steps)
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int | datetime], timeout: float | None = None
@@ -424,32 +241,13 @@ class Consumer:
         Raises:
             KafkaError: As in `beginning_offsets`.
         """
-        with self._turn:
-            wanted = {topic_partition(it): unix_ms(at, it) for it, at in timestamps.items()}
-            found = self._run(self._core.queries.offsets(wanted, self._deadline(timeout)))
-            return {
-                partition: OffsetAndTimestamp(it.offset, it.timestamp, it.leader_epoch)
-                if it.offset >= 0
-                else None
-                for partition in wanted
-                for it in [found[partition]]
-            }
-
-    def current_lag(self, partition: TopicPartition) -> int | None:
-        """Return how far a partition's end was away at its last fetch; None: not known."""
-        with self._turn:
-            (own,) = self._assigned([partition])
-            unread = self._unread.first_offsets().get(own)
-            return self._reading.intake.lag(own, None if unread is None else unread.offset)
+        return self._core.driver.run(self._calls.offsets_for_times(timestamps, timeout))
 
     def lag(self, timeout: float | None = None) -> dict[TopicPartition, int]:
         """Return how many offsets each assigned partition is behind its end, asking the brokers."""
-        with self._turn:
-            deadline = self._deadline(timeout)
-            ends = self.end_offsets(self._reading.intake.partitions, timeout)
-            return self._run(self._steps.lag(ends, deadline))
+        return self._core.driver.run(self._calls.lag(timeout))
 
-    # The cluster and the group
+    # The cluster
 
     def partitions_for(
         self, topics: str | Iterable[str], timeout: float | None = None, *, refresh: bool = False
@@ -468,10 +266,7 @@ class Consumer:
             BrokerError: A topic cannot be used, or the brokers have said for three seconds that
                 there is no such topic: news of a new topic takes a moment to reach all brokers.
         """
-        with self._turn:
-            wanted = sorted(topic_names(topics))
-            deadline = self._deadline(timeout)
-            return self._run(self._core.topics.partitions(wanted, deadline, refresh=refresh))
+        return self._core.driver.run(self._calls.partitions_for(topics, timeout, refresh=refresh))
 
     def topics(self, timeout: float | None = None, *, internal: bool = False) -> set[str]:
         """Return the names of all topics that this client may see.
@@ -480,40 +275,7 @@ class Consumer:
             timeout: Seconds; None: default.api.timeout.ms.
             internal: Whether to include internal topics, which brokers keep for themselves.
         """
-        with self._turn:
-            wanted = self._membership.subscription
-            keep = wanted is not None and wanted.pattern is not None
-            found = self._run(self._core.topics.all_names(self._deadline(timeout), keep=keep))
-            return {topic.name for topic in found if internal or not topic.is_internal}
-
-    def group_metadata(self) -> GroupMetadata:
-        """Return this member's identity, for a producer that commits in its name (transactions)."""
-        with self._turn:
-            who = self._membership.group.member.identity
-            return GroupMetadata(
-                self._settings.group_id or "", who.generation, who.member_id, who.instance_id
-            )
-
-    def enforce_rebalance(self, reason: str = "the user asked for it") -> None:
-        """Have the group share out its partitions again, in a later poll."""
-        with self._turn:
-            member = self._membership.group.member
-            self._core.call(lambda now: member.rejoin(reason, now))
-
-    def metrics(self) -> dict[str, Any]:
-        """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances.
-
-        A node's counters cover all connections to it: for fetches, for other requests, and to it as
-        the group's coordinator. Node -1 stands for bootstrap.servers.
-
-        Any thread, and also after `close`.
-        """
-        self._core.check_lives()
-        return {
-            "client_id": self.client_id,
-            **self._core.stats(),
-            "rebalances": list(self._membership.events),
-        }
+        return self._core.driver.run(self._calls.topics(timeout, internal=internal))
 
     def debug_dump(self, timeout: float = 5.0) -> str:
         """Return what this consumer waits for and did lately, as text for a bug report.
@@ -524,7 +286,7 @@ class Consumer:
         answer within `timeout` seconds are missing.
         Any thread.
         """
-        return self._core.debug_dump(timeout)
+        return self._core.driver.run(self._core.debug_dump(timeout))
 
     # The end
 
@@ -547,13 +309,11 @@ class Consumer:
         self._close(timeout, is_interrupted=False)
 
     def _close(self, timeout: float | None, *, is_interrupted: bool) -> None:
-        if self._core.has_ended:
-            return
-        deadline = self._deadline(timeout)
-        with self._turn.to_close(deadline) as is_to_close:
-            if is_to_close:
-                self._finalizer.detach()
-                self._run(self._steps.close(deadline, is_interrupted=is_interrupted))
+        self._core.driver.run(
+            self._calls.close(
+                timeout, is_interrupted=is_interrupted, begin=self._finalizer.detach
+            )
+        )
 
     def __enter__(self) -> Consumer:
         return self
@@ -571,20 +331,3 @@ class Consumer:
         nothing.
         """
         self._close(None, is_interrupted=error is not None)
-
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        """Refuse to be pickled."""
-        raise TypeError("a Consumer cannot be pickled: make one where it is needed")
-
-    def __repr__(self) -> str:
-        if not hasattr(self, "_reading"):
-            return "<Consumer, not made>"  # its constructor has failed, and an error is reported
-        count = len(self._reading.intake.partitions)
-        state = "closed" if self._core.closed else f"{count} partitions"
-        return f"Consumer({self.client_id!r}, {state})"
-
-    # Guards
-
-    def _deadline(self, timeout: float | None) -> float:
-        limit = self._settings.default_api_timeout if timeout is None else seconds(timeout)
-        return self._core.now() + min(limit, FOREVER)

@@ -77,7 +77,7 @@ class ConsumerCore(ClientCore):
             undo.callback(plane.shut_down)
             self.streams = host.make_streams(plane, **fetch_limits(settings))
             super().__init__(client_id, host, control, plane)
-            self.waits = Waits(control, host.now, memory=memory)
+            self.waits = Waits(control, host.now, host.callers, memory=memory)
             self.queries = ConsumerQueries(control, self.waits, self.call)
             self.topics = ConsumerTopics(control, self.waits, host, self.call)
             self.reading = Reading(settings, control, self.streams, self.waits, host, self.call)

@@ -20,4 +20,5 @@ class GroupObserver(Consumer):
             KafkaTimeoutError: no answer in time.
         """
         with self._turn:
-            return self._run(self._core.queries.description(self._deadline(timeout)))
+            deadline = self._calls.deadline(timeout)
+            return self._core.driver.run(self._core.queries.description(deadline))

@@ -4,24 +4,20 @@
         │  names ─► partitions; timestamps ─► offsets; ends not given ─► the ends as of now
         ▼
     RangeConsumer: all partitions at once, each with a reader that stops at its end
-
-A partition is done when its *position* has reached its end. The offsets of records do not show
-this: a range may end in a gap that compaction left, in a transaction marker or in aborted records.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from kafka_fast.config import check_mapping, conceal, find_key
-from kafka_fast.consumer.bounds import Bound, Topics, bounds_of, kind_of, partitions_named
+from kafka_fast.consumer.bounds import Bound, Topics
 from kafka_fast.consumer.client import Consumer
-from kafka_fast.control.troubles import Reason
+from kafka_fast.consumer.range_plan import RangePlan, offsets_by_time
+from kafka_fast.consumer.range_reading import WAIT, Progress, RangeReading
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.errors import KafkaTimeoutError, PositionError, UsageError
+from kafka_fast.errors import UsageError
 from kafka_fast.record._arrow_export import ArrowSteps, arrow_steps
 from kafka_fast.record._slices import RecordSlice
 from kafka_fast.types import TopicPartition
@@ -31,33 +27,24 @@ if TYPE_CHECKING:
 
     from kafka_fast.config.properties import ConsumerProperties
 
-OWN_DEFAULTS: Mapping[str, object] = {
-    "auto.offset.reset": "none",  # deleted records are an error, and not skipped in silence
-    "allow.auto.create.topics": False,  # a misspelt name creates no topic
-}
-
 MAX_RECORDS = 50_000
 """Most records in one step."""
 
-WAIT = 0.05
-"""Seconds between two looks at the positions: batches without records move them, too."""
 
+class RangeConsumer(RangeReading, Consumer):
+    """A consumer that reads ranges: for this module, and for tasks of Spark."""
 
-class RangeConsumer(Consumer):
-    """A consumer whose partitions have ends: for this module, and for tasks of Spark."""
+    def find_ranges(self, plan: RangePlan) -> dict[TopicPartition, range]:
+        """Return the offsets that are to be read, by partition."""
+        return self._core.driver.run(plan.find(self._calls))
 
-    @property
-    def api_timeout(self) -> float:
-        """Seconds that a call may take by default."""
-        return self._settings.default_api_timeout
+    def first_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return the offset of the first record that is not older than a time; -1 if none is.
 
-    def assign_ranges(self, ranges: Mapping[TopicPartition, range]) -> None:
-        """Read each partition from the first offset of its range to the last."""
-        with self._turn:
-            self._reading.ends.update({it: span.stop for it, span in ranges.items()})
-            self._reading.assign(ranges)
-            for partition, span in ranges.items():
-                self._reading.seek(partition, span.start)
+        Args:
+            times: Unix ms, checked before: small numbers are taken for ms, too.
+        """
+        return self._core.driver.run(offsets_by_time(self._calls, times))
 
     def read(self, timeout: float, max_records: int) -> Iterator[ConsumerRecords]:
         """Yield the records of the assigned ranges, until all are at their ends.
@@ -66,54 +53,12 @@ class RangeConsumer(Consumer):
             timeout: Seconds without any progress after which this raises KafkaTimeoutError.
             max_records: Most records in one step.
         """
-        moved, before = time.monotonic(), self.state()
+        progress = Progress(self, timeout)
         while self.drop_finished():
             records = self.poll(WAIT, max_records)
+            progress.look(records)
             if records:
-                moved = time.monotonic()
                 yield records
-                continue
-            now = self.state()
-            if now != before:
-                moved, before = time.monotonic(), now
-            elif time.monotonic() - moved >= timeout:
-                raise self.late(f"nothing arrived for {timeout:g} s")
-
-    def drop_finished(self) -> int:
-        """Stop fetching partitions that are at their ends; return how many are left."""
-        with self._turn:
-            at = self._reading.intake.positions()
-            left = [
-                it
-                for it in self._reading.intake.partitions
-                if it not in at or at[it].offset < self._reading.ends[it]
-            ]
-            if len(left) < len(self._reading.intake.partitions):
-                self._reading.assign(left)
-            return len(left)
-
-    def late(self, what: str) -> KafkaTimeoutError:
-        """Return a timeout error that names the unread partitions, and why they are not read."""
-        with self._turn:
-            partitions = self._reading.intake.partitions
-            why = self._core.control.silence(partitions, self._core.now())
-            unread = Reason(f"unread: {why.text}", why.cause)
-            return self._core.waits.late(what, None, unread)
-
-    def first_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return the offset of the first record that is not older than a time; -1 if none is.
-
-        Args:
-            times: Unix ms, checked before: small numbers are taken for ms, too.
-        """
-        with self._turn:
-            found = self._run(self._core.queries.offsets(times, self._deadline(None)))
-            return {partition: found[partition].offset for partition in times}
-
-    def state(self) -> dict[TopicPartition, int]:
-        """Return the position of each partition that has one."""
-        with self._turn:
-            return {it: at.offset for it, at in self._reading.intake.positions().items()}
 
 
 class RecordRange:
@@ -327,94 +272,25 @@ def read_range(
         KafkaTimeoutError: The brokers did not describe the partitions in time.
     """
     try:
-        check_mapping(
-            config,
-            "config of read_range",
-            "read_range('topic', bootstrap_servers='localhost:9092')",
+        plan = RangePlan(
+            topics,
+            start,
+            end,
+            by=by,
+            max_records=max_records,
+            config=config,
+            properties=properties,
         )
-        given, keywords = conceal(config or {}, "consumer"), conceal(properties, "consumer")
     finally:
         del config, properties  # a traceback that has this frame shows no secret
-    by = kind_of(by, start, end)
-    if max_records < 1:
-        raise UsageError(f"max_records must be at least 1, not {max_records}")
-    named = partitions_named(topics)
-    consumer = _consumer(given, keywords)
+    consumer = RangeConsumer(plan.config, **plan.keywords)
     try:
-        partitions = _partitions(consumer, named)
-        lows, highs = (bounds_of(given, partitions, by) for given in (start, end))
-        find = _by_time if by == "timestamp" else _by_offset
         return RecordRange(
             consumer,
-            find(consumer, partitions, lows, highs),
+            consumer.find_ranges(plan),
             timeout=consumer.api_timeout,
-            max_records=max_records,
+            max_records=plan.max_records,
         )
     except BaseException:
         consumer.close(0)
         raise
-
-
-def _consumer(given: dict[str, object], keywords: dict[str, Any]) -> RangeConsumer:
-    """Make the consumer, with the defaults of `OWN_DEFAULTS`."""
-    names = {find_key(name, "consumer").name for name in (*given, *keywords)}
-    if "group.id" in names:
-        raise UsageError("a range is read without a group: leave group.id out")
-    own = {name: value for name, value in OWN_DEFAULTS.items() if name not in names}
-    return RangeConsumer({**given, **own}, **keywords)
-
-
-def _partitions(consumer: Consumer, named: list[str | TopicPartition]) -> list[TopicPartition]:
-    """Return the named partitions, and all partitions of named topics, without duplicates."""
-    found: dict[TopicPartition, None] = {}
-    for it in named:
-        if isinstance(it, str):
-            infos = consumer.partitions_for(it)
-            found.update(dict.fromkeys(TopicPartition(it, info.partition) for info in infos))
-        else:
-            found[it] = None
-    return list(found)
-
-
-def _by_offset(
-    consumer: Consumer,
-    partitions: list[TopicPartition],
-    lows: Mapping[TopicPartition, int],
-    highs: Mapping[TopicPartition, int],
-) -> dict[TopicPartition, range]:
-    """Return ranges by offset; a start before the log is an error unless the range is empty."""
-    first, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
-    ranges = {}
-    for partition in partitions:
-        start = lows.get(partition, first[partition])
-        stop = min(highs.get(partition, ends[partition]), ends[partition])
-        if start < min(first[partition], stop):
-            raise PositionError(
-                f"{partition} begins at offset {first[partition]}: {start} is not there any more",
-                topic=partition.topic,
-                partition=partition.partition,
-                offset=start,
-            )
-        ranges[partition] = range(start, max(start, stop))
-    return ranges
-
-
-def _by_time(
-    consumer: RangeConsumer,
-    partitions: list[TopicPartition],
-    lows: Mapping[TopicPartition, int],
-    highs: Mapping[TopicPartition, int],
-) -> dict[TopicPartition, range]:
-    """Return ranges by time; a bound for which no record is young enough is the log's end."""
-    first, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
-    starts = consumer.first_offsets(lows) if lows else {}
-    stops = consumer.first_offsets(highs) if highs else {}
-    ranges = {}
-    for partition in partitions:
-        end = ends[partition]
-        start = starts.get(partition, first[partition])
-        stop = stops.get(partition, end)
-        start = end if start < 0 else start
-        stop = end if stop < 0 else min(stop, end)
-        ranges[partition] = range(start, max(start, stop))
-    return ranges

@@ -15,7 +15,7 @@ from kafka_fast.consumer.membership import Membership
 from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.consumer.unread import Refill, Unread
 from kafka_fast.errors import UsageError
-from kafka_fast.net.steps import Steps
+from kafka_fast.net.steps import InThread, Steps
 from kafka_fast.types import TopicPartition
 
 ALIVE_SLICE = 1.0
@@ -144,8 +144,17 @@ class ConsumerSteps:
                 if is_interrupted:
                     self.unread.give_up()
                 yield from self.membership.end(deadline)
+        except GeneratorExit:  # the caller is gone, and nobody runs more steps
+            self._core.close()
+            raise
+        except BaseException:
+            yield from self._end()
+            raise
+        yield from self._end()
+
+    def _end(self) -> Steps[None]:
+        """End both planes."""
+        try:
+            self.unread.forget(self._reading.intake.partitions)  # so a loop over records ends
         finally:
-            try:
-                self.unread.forget(self._reading.intake.partitions)  # so a loop over records ends
-            finally:
-                self._core.close()
+            yield InThread(self._core.close)

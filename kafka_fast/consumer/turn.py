@@ -1,10 +1,11 @@
-"""The guard that lets one thread at a time use a consumer, in the process that made it.
+"""The guard that lets one caller at a time use a consumer, in the process that made it.
 
-    calls   ── with turn ──► hold the turn until they end; another thread's call is refused
-    close() ── to_close ──► wakes the thread that has the turn, waits for it, takes the turn
+    calls   ── with turn ──► hold the turn until they end; another caller's call is refused
+    close() ── take_to_close ──► wakes the caller that has the turn, waits for it, takes the turn
 
-The closing thread is noted as `waits.closer`. From then on, waits and calls of other threads end
-with a WakeupError, except waits that no wakeup may end.
+A caller is a thread, or a task of an event loop (`net/callers.py`). The closing caller is noted as
+`waits.closer`. From then on, waits and calls of other callers end with a WakeupError, except waits
+that no wakeup may end.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ import threading
 
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError, UsageError, WakeupError
-
-CLOSE_SLICE = 0.05
-"""Seconds after which a closer wakes the other thread again, which may have begun a new wait."""
+from kafka_fast.net.callers import Caller
+from kafka_fast.net.steps import Steps, Wait
 
 INTERRUPTED = (LookupError, RuntimeError, AttributeError, CommitFailedError)
 """Errors that a call may meet after a signal handler, run in the middle of it, closed the consumer.
@@ -25,26 +25,31 @@ INTERRUPTED = (LookupError, RuntimeError, AttributeError, CommitFailedError)
 class Turn:
     """A context manager that each call holds from its beginning to its end. Calls may nest."""
 
-    __slots__ = ("_closing", "_core", "_depth", "_holder", "_lock")
+    __slots__ = ("_awaited", "_callers", "_closing", "_core", "_depth", "_holder", "_lock")
 
     def __init__(self, core: ConsumerCore) -> None:
+        # Held for a moment only. Reentrant: a signal handler's calls may come in between, and they
+        # leave the fields as they found them.
         self._lock = threading.RLock()
         self._core = core
-        self._depth = 0  # nested calls of the thread that has the lock
-        self._holder: int | None = None  # the thread that has the lock
+        self._callers = core.waits.callers
+        self._depth = 0  # nested calls of the caller that has the turn
+        self._holder: Caller | None = None  # the caller that has the turn
+        self._awaited = 0  # callers that wait until they can close
         self._closing: Closing | None = None  # the closing that has the turn
+
+    @property
+    def holder(self) -> Caller | None:
+        """The caller that is in a call; None: nobody is. Any thread."""
+        return self._holder
 
     def __enter__(self) -> None:
         self._core.check_open()
         waits = self._core.waits
-        if waits.closer is not None and self._holder != threading.get_ident():
-            waits.check_closer()  # before the lock is taken, so that the closer gets it
-        if not self._lock.acquire(blocking=False):
-            raise UsageError(
-                "another thread uses this consumer: a Consumer is for one thread at a time; "
-                "wakeup() and close() are what others may call"
-            )
-        self._take()
+        if waits.closer is not None and self._holder != self._callers.current():
+            waits.check_closer()  # before the turn is taken, so that the closer gets it
+        if not self._take():
+            raise self._refusal()
         try:
             self._core.check_open()
         except BaseException:
@@ -56,37 +61,58 @@ class Turn:
         if self._core.closed and isinstance(error, INTERRUPTED):
             raise WakeupError("the consumer was closed meanwhile") from error
 
-    def _take(self) -> None:
-        self._depth += 1
-        self._holder = threading.get_ident()
+    def _take(self) -> bool:
+        """Take the turn, unless another caller has it; return whether this caller has it now."""
+        me = self._callers.current()
+        with self._lock:
+            if self._holder is None:
+                self._holder = me
+            elif self._holder != me:
+                return False
+            self._depth += 1
+            return True
 
     def _release(self) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._holder = None
-        self._lock.release()
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._holder = None
+        if self._awaited:
+            self._core.driver.wake()
+
+    def _refusal(self) -> UsageError:
+        holder, kind = self._holder, self._callers.kind
+        who = f"another {kind}" if holder is None else self._callers.name(holder)
+        return UsageError(
+            f"{who} uses this consumer: a Consumer is for one {kind} at a time; "
+            "wakeup() and close() are what others may call"
+        )
 
     # Closing
 
-    def to_close(self, deadline: float) -> Closing:
-        """Return a context in which this thread may close the consumer.
+    def take_to_close(self, closing: Closing, deadline: float) -> Steps[bool]:
+        """Take the turn for a caller that closes the consumer; `end_to_close` must follow.
 
-        If another thread is in a call, it is woken and waited for. If this thread itself is in a
+        If another caller is in a call, it is woken and waited for. If this caller itself is in a
         call (a listener or a signal handler closes), that call goes on after the close.
 
         Args:
+            closing: made by the caller.
             deadline: when to give up.
-        """
-        return Closing(self, deadline)
 
-    def take_to_close(self, closing: Closing, deadline: float) -> bool:
-        """Take the turn to close the consumer, see `Closing`."""
-        me = threading.get_ident()
-        if self._closing is not None and self._closing.thread == me:
+        Returns:
+            Whether to close. There is nothing to close if another caller has done so, or inside a
+            close of this caller.
+
+        Raises:
+            KafkaTimeoutError: the other caller has not come out of its call; nothing is closed.
+        """
+        me = self._callers.current()
+        if self._closing is not None and self._closing.caller == me:
             return False
-        if not self._lock.acquire(blocking=False):
-            self._await_others(me, deadline)
-        self._take()
+        closing.caller = me
+        if not self._take():
+            yield from self._await_others(me, deadline)
         closing.has_turn = True
         if self._core.has_ended:
             return False
@@ -102,59 +128,40 @@ class Turn:
             closing.has_turn = False
             self._release()
 
-    def _await_others(self, me: int, deadline: float) -> None:
-        """Wait until the thread that has the turn is out of its call."""
+    def _await_others(self, me: Caller, deadline: float) -> Steps[None]:
+        """Wait until the caller that has the turn is out of its call, and take the turn."""
         core = self._core
         began = core.now()
+        self._awaited += 1
         try:
             while True:
-                # If another thread is the closer, it is not woken: it closes the consumer.
+                # If another caller is the closer, it is not woken: it closes the consumer.
                 if core.waits.claim_closing(me):
                     core.driver.wake()
-                left = deadline - core.now()
-                if self._lock.acquire(timeout=max(0.0, min(CLOSE_SLICE, left))):
+                if self._take():
                     return
-                if left <= 0:
+                if core.now() >= deadline:
                     raise KafkaTimeoutError(
-                        f"another thread has not come out of its call of this consumer in "
-                        f"{core.now() - began:.1f} s: the consumer is not closed"
+                        f"another {self._callers.kind} has not come out of its call of this "
+                        f"consumer in {core.now() - began:.1f} s: the consumer is not closed"
                     )
+                yield Wait(self._is_free, deadline, f"the other {self._callers.kind}'s call")
         except BaseException:
             core.waits.give_up_closing(me)
             raise
+        finally:
+            self._awaited -= 1
+
+    def _is_free(self) -> bool:
+        return self._holder is None
 
 
 class Closing:
-    """A thread's turn to close a consumer. As a context manager it returns whether to close.
+    """One attempt to close a consumer."""
 
-    There is nothing to close if another thread has done so, or inside a `close` of this thread.
-    """
+    __slots__ = ("caller", "has_turn")
 
-    __slots__ = ("_deadline", "_turn", "has_turn", "thread")
-
-    def __init__(self, turn: Turn, deadline: float) -> None:
-        """Begin without the turn.
-
-        Args:
-            turn: the consumer's turn.
-            deadline: when to give up waiting for another thread's call.
-        """
-        self._turn = turn
-        self._deadline = deadline
-        self.thread = threading.get_ident()
+    def __init__(self) -> None:
+        """Begin without the turn."""
+        self.caller: Caller | None = None
         self.has_turn = False
-
-    def __enter__(self) -> bool:
-        """Take the turn.
-
-        Raises:
-            KafkaTimeoutError: the other thread has not come out of its call; nothing is closed.
-        """
-        try:
-            return self._turn.take_to_close(self, self._deadline)
-        except BaseException:
-            self._turn.end_to_close(self)
-            raise
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._turn.end_to_close(self)

@@ -18,6 +18,7 @@ from kafka_fast.control.silence import around
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
 from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
+from kafka_fast.net.callers import Caller, Callers
 from kafka_fast.net.steps import Steps, Wait
 
 logger = get_logger("kafka_fast.consumer")
@@ -63,24 +64,31 @@ class Waits:
     """The waits of one consumer's user."""
 
     def __init__(
-        self, control: ConsumerControl, now: Callable[[], float], *, memory: float
+        self,
+        control: ConsumerControl,
+        now: Callable[[], float],
+        callers: Callers,
+        *,
+        memory: float,
     ) -> None:
         """Begin with nothing that ends a wait.
 
         Args:
             control: knows whether the client can go on, and its troubles with brokers.
             now: returns monotonic seconds.
+            callers: the consumer's users.
             memory: seconds for which a past trouble may be the cause of a timeout.
         """
         self._control = control
         self._now = now
+        self.callers = callers
         self._memory = memory
         self._failure: UsageError | None = None
         self._wakeups = 0
         self._is_closed = False
         self._claims = threading.Lock()
-        self.closer: int | None = None
-        """The thread that closes the consumer, or waits until it can."""
+        self.closer: Caller | None = None
+        """The caller that closes the consumer, or waits until it can."""
 
     def wait(
         self,
@@ -147,16 +155,16 @@ class Waits:
         return self._control.connections.refusals.watch()
 
     def ends(self, *, may_wake: bool = True) -> Callable[[], bool]:
-        """Return a function that tells whether `check` would raise in this thread.
+        """Return a function that tells whether `check` would raise for this caller.
 
         Any thread may call the returned function.
         """
-        thread = threading.get_ident()
+        me = self.callers.current()
 
         def is_ended() -> bool:
             return (
                 self._is_closed
-                or (may_wake and (self._wakeups > 0 or self.closer not in (None, thread)))
+                or (may_wake and (self._wakeups > 0 or self.closer not in (None, me)))
                 or self._failure is not None
                 or self._control.fatal is not None
             )
@@ -201,7 +209,7 @@ class Waits:
             raise fresh_copy(self._control.fatal)
 
     def check_wakeup(self) -> None:
-        """Raise WakeupError if another thread called `wakeup` since the last time, or closes."""
+        """Raise WakeupError if another caller called `wakeup` since the last time, or closes."""
         self.check_closer()
         if self._wakeups:
             self._wakeups = 0
@@ -213,9 +221,10 @@ class Waits:
             raise WakeupError("the consumer was closed meanwhile")
 
     def check_closer(self) -> None:
-        """Raise WakeupError if another thread closes the consumer, or waits until it can."""
-        if self.closer not in (None, threading.get_ident()):
-            raise WakeupError("another thread closes this consumer")
+        """Raise WakeupError if another caller closes the consumer, or waits until it can."""
+        closer = self.closer
+        if closer is not None and closer != self.callers.current():
+            raise WakeupError(f"{self.callers.name(closer)} closes this consumer")
 
     def check_runs(self) -> None:
         """Raise if the control thread has failed."""
@@ -247,17 +256,17 @@ class Waits:
         """End the wait under way, or the next one; the caller raises the wake. Any thread."""
         self._wakeups += 1
 
-    def claim_closing(self, thread: int) -> bool:
-        """Make a thread the closer if there is none; return whether it is one. Any thread."""
+    def claim_closing(self, caller: Caller) -> bool:
+        """Make a caller the closer if there is none; return whether it is one. Any thread."""
         with self._claims:
             if self.closer is None:
-                self.closer = thread
-            return self.closer == thread
+                self.closer = caller
+            return self.closer == caller
 
-    def give_up_closing(self, thread: int) -> None:
-        """Note that a thread does not close the consumer after all. Any thread."""
+    def give_up_closing(self, caller: Caller) -> None:
+        """Note that a caller does not close the consumer after all. Any thread."""
         with self._claims:
-            if self.closer == thread:
+            if self.closer == caller:
                 self.closer = None
 
     def end(self) -> None:

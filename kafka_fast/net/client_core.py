@@ -36,6 +36,7 @@ from kafka_fast.net import process_life
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.host import Addresses, Host
+from kafka_fast.net.steps import Steps
 from kafka_fast.net.topic_waits import TopicWaits
 
 EVENTS_AT_ONCE = 0.0001
@@ -149,7 +150,7 @@ class ClientCore(ABC):
                 f"this {self.kind} belongs to the parent of this process: make a new one"
             )
 
-    def debug_dump(self, timeout: float) -> str:
+    def debug_dump(self, timeout: float) -> Steps[str]:
         """Return the state of both planes and the latest events of the links, as text for people.
 
         Args:
@@ -157,9 +158,8 @@ class ClientCore(ABC):
                 left out.
         """
         self.check_lives()
-        deadline = self.now() + timeout
-        with self._dump.asking:
-            lines = self.driver.run(self._dump.ask(deadline, lambda: self.plane.dead))
+        lines = yield from self._dump.ask(self.now() + timeout, lambda: self.plane.dead)
+        self.driver.wake()  # another caller may wait to ask
         described = self.control.describe(self.now())
         return "\n".join([described, *self._describe_own(), *lines])
 

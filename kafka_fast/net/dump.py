@@ -21,22 +21,29 @@ class LinkDump:
             plane: owns the links.
         """
         self._plane = plane
-        self.asking = threading.Lock()
-        """Held by the caller while `ask` runs."""
+        self._asking = threading.Lock()  # held by the caller while `ask` runs
         self._lines: list[str] = []
         self._is_done = False
 
     def ask(self, deadline: float, given_up: Callable[[], bool]) -> Steps[list[str]]:
         """Return lines about all links that answer by the deadline. User's thread.
 
+        The caller wakes the others afterwards, who may wait to ask as well.
+
         Args:
             deadline: when to give up.
             given_up: returns whether no answer will come.
         """
-        self._lines, self._is_done = [], False
-        self._plane.request_dump(0)
-        yield Wait(lambda: self._is_done or given_up(), deadline, "what the links did")
-        return self._lines
+        yield Wait(lambda: not self._asking.locked() or given_up(), deadline, "another dump")
+        if not self._asking.acquire(blocking=False):
+            return []
+        try:
+            self._lines, self._is_done = [], False
+            self._plane.request_dump(0)
+            yield Wait(lambda: self._is_done or given_up(), deadline, "what the links did")
+            return self._lines
+        finally:
+            self._asking.release()
 
     def take(self, event: tuple[Any, ...]) -> None:
         """Take an EVENT_DUMP, which describes a link; link 0 marks the end. Control thread."""

@@ -17,6 +17,7 @@ from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
+from kafka_fast.net.callers import Callers
 from kafka_fast.net.steps import Driver, Steps
 
 if TYPE_CHECKING:
@@ -156,6 +157,9 @@ class ProducerHost(Host, Protocol):
 
 class ConsumerHost(Host, Protocol):
     """The world under a consumer."""
+
+    callers: Callers
+    """The kind of callers that the consumer has."""
 
     def make_streams(self, plane: DataPlane, **limits: int) -> Streams:
         """Return the plane's fetch side."""

@@ -1,47 +1,67 @@
-"""The driver for callers in an asyncio event loop: a task is suspended until its client's wake.
+"""The driver for callers in asyncio event loops: a task is suspended until its client's wake.
 
-    client's wake ── event descriptor ──► the loop's reader ──► every task that waits looks again
+    client's wake ── event descriptor ──► the loop's reader ──► tasks whose waits are over go on
 
-A cancellation of the task is thrown into its steps.
+A cancellation of the task is thrown into its steps. One client may have callers in several loops,
+of several threads: each loop has a reader of its own (`loop_readers`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from kafka_fast.dataplane.core._breath import is_loop_held, note_loop_ran
 from kafka_fast.dataplane.core._wake import Wake
-from kafka_fast.net._pump import LoopEvent, Machine
-from kafka_fast.net.steps import Invoke, Request, Steps, Wait, has_ended
+from kafka_fast.net.callers import Caller
+from kafka_fast.net.loop_readers import LoopReaders
+from kafka_fast.net.steps import InThread, Invoke, Request, Steps, Wait, has_ended
 
 T = TypeVar("T")
 
 
-class LoopDriver:
-    """Runs steps in the tasks of one event loop. Made and used in that loop's thread."""
+class Tasks:
+    """Callers that are tasks of event loops. What runs outside of tasks is known by its thread."""
 
-    def __init__(self, wake: Wake, machine: Machine, now: Callable[[], float]) -> None:
-        """Begin with no waiters; `close` gives back what this takes.
+    kind = "task"
+
+    def current(self) -> Caller:
+        """Return the task that runs in this thread; the ident of the thread if none does."""
+        try:
+            return asyncio.current_task() or threading.get_ident()
+        except RuntimeError:  # no event loop runs here
+            return threading.get_ident()
+
+    def name(self, caller: Caller) -> str:
+        """Return how messages call a caller other than their reader."""
+        if isinstance(caller, asyncio.Task):
+            return f"task {caller.get_name()!r}"
+        return "a function outside of tasks"
+
+
+class LoopDriver:
+    """Runs the steps of one client in the tasks of event loops."""
+
+    def __init__(self, wake: Wake, readers: LoopReaders, now: Callable[[], float]) -> None:
+        """Begin with no waiters.
 
         Args:
             wake: of the client.
-            machine: has the events that data planes raise for loops.
+            readers: of the client.
             now: returns monotonic seconds.
         """
         self._wake = wake
+        self._readers = readers
         self._now = now
-        self._loop = asyncio.get_running_loop()
-        self._waiting: set[asyncio.Future[None]] = set()
-        self._event = LoopEvent(machine)
-        self._loop.add_reader(self._event.fd, self._look)
-        wake.watch(True)
 
-    def close(self) -> None:
-        """Stop listening for wakes. The client need not be closed."""
-        self._wake.watch(False)
-        self._loop.remove_reader(self._event.fd)
+    async def breathe(self) -> None:
+        """Let other tasks run, if calls that need not wait have held the loop for too long."""
+        if is_loop_held(self._now()):
+            await asyncio.sleep(0)
+            note_loop_ran(self._now())
 
     async def run(self, steps: Steps[T]) -> T:
         """Run steps to their end, and return what they return."""
@@ -63,34 +83,63 @@ class LoopDriver:
                 errors.append(error)
 
     async def _answer(self, request: Request) -> object:
-        if isinstance(request, Invoke):
-            result = request.function(*request.args)
-            return await result if inspect.isawaitable(result) else result
-        await self._wait(request)
-        return None
+        if isinstance(request, Wait):
+            return await self._wait(request)
+        if isinstance(request, InThread):
+            return await _in_thread(request.function)
+        result = request.function(*request.args)
+        return await result if inspect.isawaitable(result) else result
 
     async def _wait(self, wait: Wait) -> None:
         """Suspend the task until a wait is over, or its deadline has come."""
-        while not wait.is_over() and (left := wait.deadline - self._now()) > 0.0:
-            # No wake is lost: one that came after `is_over` has made the descriptor readable, and
-            # the loop handles that next.
-            woken = self._loop.create_future()
-            self._waiting.add(woken)
-            timer = self._loop.call_later(left, _settle, woken)
+        loop = asyncio.get_running_loop()
+        reader = self._readers.of(loop)
+        self._wake.watch(True)  # before the look: an event after the look makes the loop look again
+        try:
+            left = wait.deadline - self._now()
+            if wait.is_over() or left <= 0.0:
+                return
+            over = loop.create_future()
+            reader.waiting[over] = wait.is_over
+            timer = loop.call_later(left, _settle, over)
             try:
-                await woken
+                await over
             finally:
                 timer.cancel()
-                self._waiting.discard(woken)
-
-    def _look(self) -> None:
-        """Let every task look again. The loop calls this when the event is raised."""
-        self._event.clear()
-        woken, self._waiting = self._waiting, set()  # a task whose wait goes on adds itself again
-        for it in woken:
-            _settle(it)
+                reader.waiting.pop(over, None)
+        finally:
+            self._wake.watch(False)
+            note_loop_ran(self._now())
 
 
-def _settle(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+async def _in_thread(function: Callable[[], object]) -> object:
+    """Call a function in a thread of its own, which a cancellation of this task does not end."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[object] = loop.create_future()
+
+    def call() -> None:
+        error: BaseException | None = None
+        result: object = None
+        try:
+            result = function()
+        except BaseException as raised:  # noqa: BLE001  it is raised in the task
+            error = raised
+        try:
+            loop.call_soon_threadsafe(_settle, done, result, error)
+        except RuntimeError:  # the loop was closed meanwhile: nobody waits
+            if error is not None:
+                raise error from None
+
+    threading.Thread(target=call, name="kf-close", daemon=True).start()
+    return await done
+
+
+def _settle(
+    future: asyncio.Future[object], result: object = None, error: BaseException | None = None
+) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)

@@ -2,6 +2,7 @@
 
     steps ── Wait(is_over, deadline, what) ──► driver: sleeps as its kind of caller may
           ── Invoke(function, args) ─────────► driver: calls the function, or awaits its result
+          ── InThread(function) ─────────────► driver: calls the function, where that may block
           ◄── None, or the function's result; or an exception, thrown in
 
 Steps that are resumed after a `Wait` look again, because a wait ends for three reasons: the event
@@ -47,7 +48,19 @@ class Invoke(NamedTuple):
     args: tuple[Any, ...] = ()
 
 
-Request: TypeAlias = Wait | Invoke
+class InThread(NamedTuple):
+    """Call a function of ours that blocks for a moment, such as until threads have ended.
+
+    An interruption of the caller does not end the function.
+
+    Attributes:
+        function: a blocking driver calls it; an asyncio driver has a thread of its own call it.
+    """
+
+    function: Callable[[], object]
+
+
+Request: TypeAlias = Wait | Invoke | InThread
 Steps: TypeAlias = Generator[Request, Any, T]
 
 
@@ -68,6 +81,15 @@ def run_steps(steps: Steps[T], answer: Callable[[Request], object]) -> T:
         steps: a generator that has not begun.
         answer: carries out a request; an exception that it raises is thrown into the steps.
     """
+    try:
+        return _run_steps(steps, answer)
+    finally:
+        # An interruption may come between two steps. Its traceback would keep the steps waiting,
+        # and what they hold.
+        steps.close()
+
+
+def _run_steps(steps: Steps[T], answer: Callable[[Request], object]) -> T:
     value: object = None
     errors: list[BaseException] = []  # no variable: with its traceback that would be a cycle
     while True:

@@ -35,7 +35,9 @@ from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.blocking import BlockingDriver
 from kafka_fast.net.callbacks import CallbackThread
 from kafka_fast.net.host import Addresses, Client
+from kafka_fast.net.callers import Callers, Threads
 from kafka_fast.net.loop_bridge import LoopBridge
+from kafka_fast.net.loop_readers import LoopReaders
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
 from kafka_fast.net.work import LoginWork
@@ -51,6 +53,9 @@ logger = get_logger("kafka_fast.net")
 
 class ThreadedHost:
     """The threads and sockets of one client. Only the running control thread keeps the client."""
+
+    callers: Callers = Threads()
+    """The kind of callers that the client has."""
 
     def __init__(self, settings: CommonSettings) -> None:
         """Begin without threads.
@@ -71,6 +76,7 @@ class ThreadedHost:
         self._tls = _make_connector(settings)
         self._login_work = LoginWork()
         self._machine = Machine()
+        self._loop_readers = LoopReaders(self._machine, self.now)
         self.environment: Environment = self._machine
         self._compressor: Compressor | None = None
         self._packages: PackageCompressor | None = None
@@ -110,6 +116,7 @@ class ThreadedHost:
             self._pump.stop()
         if self._compressor is not None:
             self._compressor.stop()
+        self._loop_readers.close()
         return has_ended
 
     def _stop_control(self, patience: float | None) -> bool:
@@ -171,10 +178,10 @@ class ThreadedHost:
         return BlockingDriver(Wake(plane), self.now)
 
     def make_loop_driver(self, plane: DataPlane) -> LoopDriver:
-        """Return the driver for tasks of the event loop that runs in this thread."""
+        """Return the driver for tasks of event loops."""
         from kafka_fast.net.looping import LoopDriver  # only programs that await import asyncio
 
-        return LoopDriver(Wake(plane), self._machine, self.now)
+        return LoopDriver(Wake(plane), self._loop_readers, self.now)
 
     # ---- what only one kind of client has ----
 
@@ -196,7 +203,7 @@ class ThreadedHost:
 
     def make_loop_bridge(self, queues: Queues) -> LoopBridge:
         """Return what wakes event loops when batches have ended."""
-        return LoopBridge(queues, self._machine)
+        return LoopBridge(queues, self._loop_readers)
 
     def make_streams(self, plane: DataPlane, **limits: int) -> Streams:
         """Return the plane's fetch side."""

@@ -180,7 +180,7 @@ class Producer(BulkAccumulator):
         bytes), without the contents of records. Links that do not answer within `timeout` seconds
         are missing.
         """
-        return self._core.debug_dump(timeout)
+        return self._core.driver.run(self._core.debug_dump(timeout))
 
     def __enter__(self) -> Producer:
         """Return the producer itself; leaving the block closes it."""

@@ -136,13 +136,9 @@ def in_loop(
     core = ConsumerCore(settings, "me", host)
     life = LoopLife(core, settings, Listener(is_async=True))
 
-    async def make_driver() -> LoopDriver:
-        return host.make_loop_driver(core.plane)
-
-    life.driver = loop.run_until_complete(make_driver())
+    life.driver = host.make_loop_driver(core.plane)
     try:
         yield life
     finally:
-        life.driver.close()
         core.close()
         loop.close()

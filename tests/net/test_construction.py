@@ -132,7 +132,7 @@ def test_who_reports_a_failed_constructor_can_show_the_client(client: type[Any])
         client({"bootstrap.servers": "localhost:1", "nonsense": 1})
     frames = [frame.frame.f_locals for frame in raised.traceback]
     shown = [repr(names["self"]) for names in frames if isinstance(names.get("self"), client)]
-    assert shown == [f"<{client.__name__}, not made>"]
+    assert set(shown) == {f"<{client.__name__}, not made>"}
 
 
 def test_a_closed_producer_does_not_wait_for_the_collector() -> None:

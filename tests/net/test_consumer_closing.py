@@ -91,7 +91,7 @@ class Diary(RebalanceListener):
 
 def is_busy(consumer: Consumer) -> bool:
     """Whether a thread is in a call; looked at without being in one."""
-    return repr(consumer._turn._lock).startswith("<locked")
+    return consumer._turn.holder is not None
 
 
 def begin(other: ThreadPoolExecutor, consumer: Consumer, call: Callable[[], object]) -> Future[Any]:

@@ -23,6 +23,7 @@ from kafka_fast.errors import (
     WakeupError,
     broker_error,
 )
+from kafka_fast.net.callers import Threads
 from kafka_fast.net.steps import Request, Steps, Wait, run_steps
 
 T = TypeVar("T")
@@ -74,7 +75,7 @@ def control() -> Any:
 
 @pytest.fixture
 def waits(clock: Any, control: Any) -> Waits:
-    return Waits(control, clock.now, memory=30.0)
+    return Waits(control, clock.now, Threads(), memory=30.0)
 
 
 def test_an_answer_is_returned_or_raised(waits: Waits, clock: Clock) -> None:

@@ -1,0 +1,265 @@
+"""What the blocking consumer and that of asyncio have in common: all that cannot wait."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, warn_of_weakness
+from kafka_fast.consumer.arguments import (
+    offset_to_read,
+    seconds,
+    subscription,
+    topic_partitions,
+    unix_ms,
+)
+from kafka_fast.consumer.calls import ConsumerCalls
+from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.consumer.steps import ConsumerSteps
+from kafka_fast.consumer.turn import Turn
+from kafka_fast.errors import UsageError
+from kafka_fast.types import GroupMetadata, OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_numbers = itertools.count(1)
+
+
+class ConsumerBase:
+    """A consumer without the calls that may wait; see `Consumer` and `aio.Consumer`."""
+
+    def __init__(self, config: Mapping[str, object] | None, properties: Mapping[str, Any]) -> None:
+        """Start the consumer.
+
+        Args:
+            config: properties, dotted or with underscores.
+            properties: the same as keywords.
+        """
+        try:
+            self._settings = consumer_settings(config, properties)
+        finally:
+            del config, properties  # a traceback that has this frame shows no secret
+        warn_of_weakness(self._settings)
+        group = self._settings.group_id
+        number = next(_numbers)
+        self.client_id = self._settings.client_id or (
+            f"consumer-{group}-{number}" if group else f"consumer-{number}"
+        )
+        self._core = self._make_core()
+        self._reading = self._core.reading
+        self._turn = Turn(self._core)
+        self._steps = ConsumerSteps(self, self._core, self._settings, self._refill)
+        self._calls = ConsumerCalls(self._core, self._settings, self._turn, self._steps)
+        self._unread = self._steps.unread
+        self._membership = self._steps.membership
+        self._finalizer = weakref.finalize(self, self._core.abandon)
+        self._finalizer.atexit = False
+
+    def _make_core(self) -> ConsumerCore:
+        """Return the core, on the host of this kind of callers."""
+        raise NotImplementedError
+
+    def _refill(self, handover: RecordHandover) -> None:
+        """Wait for records without limit and take them; all records before count as done."""
+        raise NotImplementedError
+
+    # Subscription and assignment
+
+    def _subscribe(
+        self,
+        topics: Iterable[str] | None,
+        pattern: str | re.Pattern[str] | None,
+        listener: Any,
+    ) -> bool:
+        """Do what `subscribe` says; False: the call means `unsubscribe`, and nothing was done."""
+        with self._turn:
+            by_broker = self._settings.group_protocol == CONSUMER_PROTOCOL
+            wanted = subscription(topics, pattern, broker_side=by_broker)
+            if wanted is None:
+                return False
+            if not self._membership.is_subscribed and self._reading.intake.partitions:
+                raise UsageError("partitions are assigned by hand: unsubscribe() first")
+            self._membership.subscribe(wanted, listener)
+            return True
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions and no others, without sharing them with a group.
+
+        Partitions that were assigned before are read on undisturbed. With a group.id, reading
+        begins at the committed offsets.
+
+        Raises:
+            UsageError: The consumer is subscribed.
+        """
+        with self._turn:
+            if self._membership.is_subscribed:
+                raise UsageError("the group decides what is read: unsubscribe() first")
+            wanted = topic_partitions(partitions)
+            gone = frozenset(self._reading.intake.partitions) - frozenset(wanted)
+            if gone:
+                self._membership.commit_in_background()
+            self._unread.forget(gone)
+            self._reading.assign(wanted)
+
+    def assignment(self) -> set[TopicPartition]:
+        """Return the partitions that are read now."""
+        with self._turn:
+            return set(self._reading.intake.partitions)
+
+    def subscription(self) -> set[str]:
+        """Return the topics that were subscribed by name."""
+        with self._turn:
+            wanted = self._membership.subscription
+            return set() if wanted is None else set(wanted.topics)
+
+    # Records
+
+    def _try_take(
+        self, handover: RecordHandover, timeout: float, max_records: int | None
+    ) -> tuple[bool, int, float]:
+        """Begin a poll, and take records if that needs no wait. The caller has the turn.
+
+        Returns:
+            Whether the poll is over; the most records to take, and the deadline, if it is not.
+        """
+        most = self._settings.max_poll_records if max_records is None else max_records
+        if most < 1:
+            raise UsageError(f"max_records must be at least 1, not {max_records}")
+        deadline = self._core.now() + seconds(timeout)
+        self._steps.begin_poll()
+        return self._steps.try_poll(most, handover), most, deadline
+
+    def _end_take(self) -> None:
+        """Raise WakeupError if the consumer was closed, or another caller closes it."""
+        self._core.waits.check_closed()
+        self._core.waits.check_closer()
+
+    def wakeup(self) -> None:
+        """Raise WakeupError in the thread that uses this consumer. Any thread.
+
+        The error ends the wait that the other thread is in, or its next poll or wait.
+        """
+        self._core.wakeup()
+
+    # Positions
+
+    def seek(
+        self,
+        partition: TopicPartition,
+        offset: int | OffsetAndMetadata,
+    ) -> None:
+        """Read a partition on from this offset.
+
+        Args:
+            partition: An assigned partition.
+            offset: Offset of the record to read next. An OffsetAndMetadata with a leader epoch is
+                validated (KIP-320).
+        """
+        with self._turn:
+            (own,) = self._calls.assigned([partition])
+            at = offset_to_read(offset, own)
+            self._unread.forget({own})
+            self._reading.seek(own, at.offset, at.leader_epoch)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Read on from the first offset of these partitions; without any, of all assigned ones."""
+        self._look_up(partitions, "earliest")
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Read on from the end of these partitions; without any, of all assigned ones."""
+        self._look_up(partitions, "latest")
+
+    def seek_to_timestamp(self, timestamp_ms: int | datetime, *partitions: TopicPartition) -> None:
+        """Read on from the first record that is not older than a time.
+
+        A partition without such a record is read on from its end.
+
+        Args:
+            timestamp_ms: Unix ms, or a datetime with a time zone.
+            partitions: Without any, all assigned partitions.
+        """
+        self._look_up(partitions, unix_ms(timestamp_ms))
+
+    def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
+        with self._turn:
+            own = self._calls.assigned(partitions or self._reading.intake.partitions)
+            self._unread.forget(own)
+            for partition in own:
+                self._reading.look_up(partition, reset)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Hand over no records of these partitions until `resume`; fetched records are kept."""
+        with self._turn:
+            own = self._calls.assigned(partitions)
+            self._unread.hold(own)
+            for partition in own:
+                self._reading.intake.pause(partition, True)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Hand over records of these partitions again."""
+        with self._turn:
+            own = self._calls.assigned(partitions)
+            self._unread.release(own)
+            for partition in own:
+                self._reading.intake.pause(partition, False)
+
+    def paused(self) -> set[TopicPartition]:
+        """Return the partitions that are paused."""
+        with self._turn:
+            return self._reading.intake.paused
+
+    def current_lag(self, partition: TopicPartition) -> int | None:
+        """Return how far a partition's end was away at its last fetch; None: not known."""
+        with self._turn:
+            (own,) = self._calls.assigned([partition])
+            unread = self._unread.first_offsets().get(own)
+            return self._reading.intake.lag(own, None if unread is None else unread.offset)
+
+    # The group
+
+    def group_metadata(self) -> GroupMetadata:
+        """Return this member's identity, for a producer that commits in its name (transactions)."""
+        with self._turn:
+            who = self._membership.group.member.identity
+            return GroupMetadata(
+                self._settings.group_id or "", who.generation, who.member_id, who.instance_id
+            )
+
+    def enforce_rebalance(self, reason: str = "the user asked for it") -> None:
+        """Have the group share out its partitions again, in a later poll."""
+        with self._turn:
+            member = self._membership.group.member
+            self._core.call(lambda now: member.rejoin(reason, now))
+
+    def metrics(self) -> dict[str, Any]:
+        """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances.
+
+        A node's counters cover all connections to it: for fetches, for other requests, and to it as
+        the group's coordinator. Node -1 stands for bootstrap.servers.
+
+        Any thread, and also after `close`.
+        """
+        self._core.check_lives()
+        return {
+            "client_id": self.client_id,
+            **self._core.stats(),
+            "rebalances": list(self._membership.events),
+        }
+
+    # The end
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Refuse to be pickled."""
+        raise TypeError("a Consumer cannot be pickled: make one where it is needed")
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "_reading"):
+            return "<Consumer, not made>"  # its constructor has failed, and an error is reported
+        count = len(self._reading.intake.partitions)
+        state = "closed" if self._core.closed else f"{count} partitions"
+        return f"Consumer({self.client_id!r}, {state})"

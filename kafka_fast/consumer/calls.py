@@ -1,0 +1,213 @@
+"""The calls of a consumer's user that may wait, as steps: written once for all kinds of callers.
+
+    Consumer ──────┐                   ┌─► check arguments, take the turn, set a deadline
+    aio.Consumer ──┴──► ConsumerCalls ─┴─► ConsumerSteps, queries and topics do the work
+
+The public methods have the documentation. What cannot wait is in `ConsumerBase`.
+
+Thread: the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.consumer.arguments import (
+    seconds,
+    topic_names,
+    topic_partition,
+    topic_partitions,
+    unix_ms,
+)
+from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.membership import OnCommit
+from kafka_fast.consumer.steps import ConsumerSteps
+from kafka_fast.consumer.turn import Closing, Turn
+from kafka_fast.consumer.upto import Upto, offsets_of
+from kafka_fast.control.consumer.lookup import Found
+from kafka_fast.control.consumer.offsets import LATEST_TIMESTAMP
+from kafka_fast.errors import UsageError
+from kafka_fast.net.steps import Invoke, Steps
+from kafka_fast.types import (
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    PartitionInfo,
+    TopicPartition,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+FOREVER = 1e9
+
+
+class ConsumerCalls:
+    """The public calls of one consumer that may wait."""
+
+    def __init__(
+        self, core: ConsumerCore, settings: ConsumerSettings, turn: Turn, steps: ConsumerSteps
+    ) -> None:
+        """Begin with nothing to read.
+
+        Args:
+            core: answers questions.
+            settings: the consumer's configuration.
+            turn: of the consumer.
+            steps: does the work.
+        """
+        self._core = core
+        self._reading = core.reading
+        self._settings = settings
+        self._turn = turn
+        self._steps = steps
+
+    def deadline(self, timeout: float | None) -> float:
+        """Return when a call must end; None: default.api.timeout.ms from now."""
+        limit = self._settings.default_api_timeout if timeout is None else seconds(timeout)
+        return self._core.now() + min(limit, FOREVER)
+
+    def assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Return checked partitions; raise UsageError if one is not assigned."""
+        own = topic_partitions(partitions)
+        foreign = [it for it in own if self._reading.intake.read_partition(it) is None]
+        if foreign:
+            raise UsageError(f"not assigned to this consumer: {', '.join(map(str, foreign))}")
+        return own
+
+    def unsubscribe(self) -> Steps[None]:
+        """Stop reading, and leave the group."""
+        with self._turn:
+            yield from self._steps.unsubscribe(self.deadline(None))
+
+    def begin_loop(self) -> Steps[None]:
+        """Handle group news before a loop: a rebalance may have taken unread records away."""
+        with self._turn:
+            if self._settings.group_id is not None:
+                yield from self._steps.membership.handle_news()
+
+    def position(self, partition: TopicPartition, timeout: float | None) -> Steps[int]:
+        """Return the offset of the record that comes next."""
+        with self._turn:
+            (own,) = self.assigned([partition])
+            return (yield from self._steps.position(own, self.deadline(timeout)))
+
+    # Offsets
+
+    def commit(
+        self, upto: Upto | None, *, sync: bool, timeout: float | None, callback: OnCommit | None
+    ) -> Steps[None]:
+        """Commit offsets for the group.
+
+        A commit that was begun goes on after an interruption: its outcome is not known, but its
+        records are done.
+        """
+        with self._turn:
+            membership, unread = self._steps.membership, self._steps.unread
+            membership.group  # noqa: B018  raises without a group.id
+            offsets = unread.done_offsets() if upto is None else offsets_of(upto)
+            deadline = self.deadline(timeout)
+            if not sync:
+                membership.commit_later(offsets, callback, deadline)
+                unread.note_committed(offsets)
+                return
+            try:
+                yield from membership.commit(offsets, deadline)
+            except Exception:
+                raise
+            except BaseException:
+                unread.note_committed(offsets)
+                raise
+            unread.note_committed(offsets)
+            if callback is not None:
+                yield Invoke(callback, (offsets, None))
+
+    def committed(
+        self, partitions: Iterable[TopicPartition] | None, timeout: float | None
+    ) -> Steps[dict[TopicPartition, OffsetAndMetadata | None]]:
+        """Return the group's committed offsets."""
+        with self._turn:
+            wanted = None if partitions is None else topic_partitions(partitions)
+            return (yield from self._core.queries.committed(wanted, self.deadline(timeout)))
+
+    def offsets_at(
+        self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
+    ) -> Steps[dict[TopicPartition, int]]:
+        """Return the offset of each partition at a special timestamp of ListOffsets."""
+        with self._turn:
+            wanted = dict.fromkeys(topic_partitions(partitions), timestamp)
+            found = yield from self._core.queries.offsets(wanted, self.deadline(timeout))
+            return {partition: found[partition].offset for partition in wanted}
+
+    def offsets_by_time(
+        self, times: Mapping[TopicPartition, int], timeout: float | None
+    ) -> Steps[Found]:
+        """Return offsets by time in Unix ms, which was checked before."""
+        with self._turn:
+            return (yield from self._core.queries.offsets(times, self.deadline(timeout)))
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int | datetime], timeout: float | None
+    ) -> Steps[dict[TopicPartition, OffsetAndTimestamp | None]]:
+        """Return each partition's first record that is not older than a time."""
+        with self._turn:
+            wanted = {topic_partition(it): unix_ms(at, it) for it, at in timestamps.items()}
+            found = yield from self.offsets_by_time(wanted, timeout)
+            return {
+                partition: OffsetAndTimestamp(it.offset, it.timestamp, it.leader_epoch)
+                if it.offset >= 0
+                else None
+                for partition in wanted
+                for it in [found[partition]]
+            }
+
+    def lag(self, timeout: float | None) -> Steps[dict[TopicPartition, int]]:
+        """Return how many offsets each assigned partition is behind its end."""
+        with self._turn:
+            deadline = self.deadline(timeout)
+            partitions = self._reading.intake.partitions
+            ends = yield from self.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
+            return (yield from self._steps.lag(ends, deadline))
+
+    # The cluster
+
+    def partitions_for(
+        self, topics: str | Iterable[str], timeout: float | None, *, refresh: bool
+    ) -> Steps[list[PartitionInfo]]:
+        """Return the metadata of the partitions of topics."""
+        with self._turn:
+            wanted = sorted(topic_names(topics))
+            deadline = self.deadline(timeout)
+            return (yield from self._core.topics.partitions(wanted, deadline, refresh=refresh))
+
+    def topics(self, timeout: float | None, *, internal: bool) -> Steps[set[str]]:
+        """Return the names of all topics that this client may see."""
+        with self._turn:
+            wanted = self._steps.membership.subscription
+            keep = wanted is not None and wanted.pattern is not None
+            found = yield from self._core.topics.all_names(self.deadline(timeout), keep=keep)
+            return {topic.name for topic in found if internal or not topic.is_internal}
+
+    # The end
+
+    def close(
+        self, timeout: float | None, *, is_interrupted: bool, begin: Callable[[], object]
+    ) -> Steps[None]:
+        """Close the consumer, once no other caller is in a call.
+
+        Args:
+            timeout: seconds; None: default.api.timeout.ms.
+            is_interrupted: whether an exception interrupted the user's work on the last records.
+            begin: called before anything is closed.
+        """
+        if self._core.has_ended:
+            return
+        deadline = self.deadline(timeout)
+        closing = Closing()
+        try:
+            if (yield from self._turn.take_to_close(closing, deadline)):
+                begin()
+                yield from self._steps.close(deadline, is_interrupted=is_interrupted)
+        finally:
+            self._turn.end_to_close(closing)

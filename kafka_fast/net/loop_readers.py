@@ -1,0 +1,93 @@
+"""One client's event among the readers of each asyncio event loop in which it is used.
+
+    kf-data, kf-control ── raise ──► event descriptor ──► LoopReader ──► waits that are over
+                                                                    └──► awaited records
+
+The loop owns its reader: the descriptor is closed with the loop, or after the client's end, once
+nothing in the loop waits for the client.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kafka_fast.dataplane.core._breath import note_loop_ran
+from kafka_fast.net._pump import LoopEvent, Machine
+
+if TYPE_CHECKING:
+    import asyncio  # only programs that await pay for the import
+
+    from kafka_fast.dataplane.produce._awaiting import LoopWaits
+
+
+class LoopReader:
+    """One client's event in one loop. The loop's thread only."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, readers: LoopReaders) -> None:
+        """Begin to listen.
+
+        Args:
+            loop: runs in this thread.
+            readers: of the client.
+        """
+        self.loop = loop
+        self.event = LoopEvent(readers.machine)
+        self.waiting: dict[asyncio.Future[Any], Callable[[], object]] = {}
+        """What tasks wait for: whether to go on, by the future on which the task sleeps."""
+        self.records: LoopWaits | None = None
+        """The records that are awaited here; None: none ever were."""
+        self._readers = readers
+        loop.add_reader(self.event.fd, self._look)
+
+    def _look(self) -> None:
+        """Let those go on that have what they wait for. Called when the event was raised."""
+        self.event.clear()
+        note_loop_ran(self._readers.now())
+        if self.records is not None:
+            self.records.settle()
+        over = [future for future, is_over in self.waiting.items() if is_over()]
+        for future in over:
+            if not future.done():
+                future.set_result(None)
+        self.leave_if_idle()
+
+    def leave_if_idle(self) -> None:
+        """Take this reader out of its loop if the client has ended and nothing is awaited."""
+        is_idle = self.records is None or self.records.idle
+        if self._readers.is_closed and is_idle and not self.waiting:
+            self.loop.remove_reader(self.event.fd)
+
+
+class LoopReaders:
+    """The readers of one client. Any thread, but for the loops' own readers."""
+
+    def __init__(self, machine: Machine, now: Callable[[], float]) -> None:
+        """Begin without readers.
+
+        Args:
+            machine: raises the readers' events.
+            now: returns monotonic seconds.
+        """
+        self.machine = machine
+        self.now = now
+        self.is_closed = False
+        """Whether the client has ended."""
+        # A loop keeps its reader, and a reader its loop: so the id is unique.
+        self._found: weakref.WeakValueDictionary[int, LoopReader] = weakref.WeakValueDictionary()
+
+    def of(self, loop: asyncio.AbstractEventLoop) -> LoopReader:
+        """Return the reader of a loop, which runs in this thread."""
+        reader = self._found.get(id(loop))
+        if reader is None:
+            reader = self._found[id(loop)] = LoopReader(loop, self)
+        return reader
+
+    def close(self) -> None:
+        """Have all readers leave their loops, as soon as nothing is awaited there."""
+        self.is_closed = True
+        for ref in list(self._found.valuerefs()):  # in one step: loops may begin meanwhile
+            reader = ref()
+            if reader is not None:
+                reader.event.raise_()
