@@ -41,6 +41,7 @@ from kafka_fast.errors import (
     UnsupportedVersionError,
     UsageError,
     WakeupError,
+    WouldWaitError,
 )
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ __all__ = [
     "UnsupportedVersionError",
     "UsageError",
     "WakeupError",
+    "WouldWaitError",
     "__version__",
     "aws_msk_token_provider",
     "key_partitions",

@@ -66,6 +66,7 @@ __all__ = [
     "UnsupportedVersionError",
     "UsageError",
     "WakeupError",
+    "WouldWaitError",
     "broker_error",
     "drop_frames",
     "error_name",
@@ -128,6 +129,20 @@ class UsageError(KafkaError):
 
 class KafkaTimeoutError(KafkaError, TimeoutError):
     """A deadline passed before the operation ended."""
+
+
+class WouldWaitError(KafkaError):
+    """A call that never waits would have to: try again later, or use the call that waits.
+
+    Attributes:
+        topic: where the record was to go.
+        size: bytes of buffer.memory that it needs; 0 if the topic's metadata are missing.
+    """
+
+    def __init__(self, message: str, *, topic: str, size: int = 0) -> None:
+        super().__init__(message)
+        self.topic = topic
+        self.size = size
 
 
 class KafkaConnectionError(KafkaError, ConnectionError):

@@ -56,16 +56,20 @@ void kf_batch_unref(kf_batch *batch) {
 }
 
 void kf_batch_release_memory(kf_batch *batch) {
+    kf_producer *producer = batch->queue->producer;
     kf_slab *slabs = batch->slabs;
     kf_slab *coded = batch->coded;
     batch->slabs = NULL;
     batch->last_slab = NULL;
     batch->coded = NULL;
     if (slabs != NULL) {
-        kf_pool_give(&batch->queue->producer->pool, slabs);
+        kf_pool_give(&producer->pool, slabs);
     }
     if (coded != NULL) {
-        kf_pool_give(&batch->queue->producer->pool, coded);
+        kf_pool_give(&producer->pool, coded);
+    }
+    if (kf_get(&producer->pool.waiting) > 0) {
+        kf_plane_wake_users(producer->plane); /* event loops do not sleep on the pool's condition */
     }
 }
 

@@ -255,12 +255,24 @@ void kf_pool_give(kf_pool *pool, kf_slab *chain) {
     }
 }
 
+/* The caller holds the lock. */
+static bool may_take(const kf_pool *pool, size_t size) {
+    return has_room(pool) && pool->reserved + capacity_of(pool, size) <= pool->limit;
+}
+
 void kf_pool_wait(kf_pool *pool, size_t size, double seconds) {
     kf_lock(&pool->lock);
-    if (!has_room(pool) || pool->reserved + capacity_of(pool, size) > pool->limit) {
+    if (!may_take(pool, size)) {
         kf_cond_wait(&pool->room, &pool->lock, seconds);
     }
     kf_unlock(&pool->lock);
+}
+
+bool kf_pool_has_room(kf_pool *pool, size_t size) {
+    kf_lock(&pool->lock);
+    bool room = may_take(pool, size);
+    kf_unlock(&pool->lock);
+    return room;
 }
 
 size_t kf_pool_reserved(kf_pool *pool) {

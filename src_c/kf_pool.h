@@ -72,6 +72,9 @@ void kf_pool_give(kf_pool *pool, kf_slab *chain);
  * GIL, and count the caller in `waiting` meanwhile: the data plane then sends all there is. */
 void kf_pool_wait(kf_pool *pool, size_t size, double seconds);
 
+/* Whether a caller that waits for `size` bytes may try again. */
+bool kf_pool_has_room(kf_pool *pool, size_t size);
+
 /* Bytes reserved now; for metrics. */
 size_t kf_pool_reserved(kf_pool *pool);
 

@@ -117,9 +117,10 @@ class Unread:
         """Return the one iterator: a second loop goes on where the first was left."""
         self.come_back()
         self._in_hand = _InHand.ONE
-        return self._the_iterator()
+        return self.the_iterator()
 
-    def _the_iterator(self) -> RecordIterator:
+    def the_iterator(self) -> RecordIterator:
+        """Return the one iterator, without beginning a loop."""
         if self._iterator is None:
             self._iterator = iterate(self._refill_one)
         return self._iterator
@@ -134,6 +135,12 @@ class Unread:
         except BaseException:
             self.take_back(handover)
             raise
+
+    def go_on(self, handover: RecordHandover) -> None:
+        """Have the iterator go on with taken records: an event loop's iterator cannot refill."""
+        records = handover.settle()
+        self.the_iterator().put(records)
+        self._in_hand = _InHand.ONE
 
     def begin(self, handover: RecordHandover) -> None:
         """Note the handover of a call that is about to take records."""
@@ -204,7 +211,7 @@ class Unread:
         if self._in_hand is _InHand.ONE:  # `put` makes the iterator forget its last record
             self._begun = {**self._worked_on(), **self._begun}
         joined = [part for records in several for part in records.parts()]
-        self._the_iterator().put(ConsumerRecords(joined))
+        self.the_iterator().put(ConsumerRecords(joined))
 
 
 def _firsts(

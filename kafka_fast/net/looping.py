@@ -18,7 +18,7 @@ from kafka_fast.dataplane.core._breath import is_loop_held, note_loop_ran
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.net.callers import Caller
 from kafka_fast.net.loop_readers import LoopReaders
-from kafka_fast.net.steps import InThread, Invoke, Request, Steps, Wait, has_ended
+from kafka_fast.net.steps import Breathe, InThread, Invoke, Request, Steps, Wait, has_ended
 
 T = TypeVar("T")
 
@@ -84,9 +84,14 @@ class LoopDriver:
 
     async def _answer(self, request: Request) -> object:
         if isinstance(request, Wait):
-            return await self._wait(request)
+            await self._wait(request)
+            return None
         if isinstance(request, InThread):
             return await _in_thread(request.function)
+        if isinstance(request, Breathe):
+            await asyncio.sleep(0)
+            note_loop_ran(self._now())
+            return None
         result = request.function(*request.args)
         return await result if inspect.isawaitable(result) else result
 

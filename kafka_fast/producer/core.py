@@ -30,6 +30,7 @@ from kafka_fast.net import process_life
 from kafka_fast.net.client_core import ClientCore
 from kafka_fast.net.host import ProducerHost
 from kafka_fast.net.planes import make_queues, producer_plane
+from kafka_fast.net.steps import Steps
 from kafka_fast.producer import carrier as produce_carrier
 from kafka_fast.producer.guide import Guide
 from kafka_fast.producer.loss_log import LossLog
@@ -96,9 +97,12 @@ class ProducerCore(ClientCore):
         self.queues.check_may_wait()
         deadline = 0.0 if timeout is None else self.now() + max(timeout, 1e-9)
         pending = self.queues.flush(deadline)
-        # A flush promises that callbacks have run, as in Java.
-        self.driver.run(self._callbacks.await_run(deadline or NEVER))
+        self.driver.run(self.await_callbacks(deadline or NEVER))
         return pending
+
+    def await_callbacks(self, deadline: float) -> Steps[None]:
+        """Wait until callbacks have run: a flush promises that, as in Java."""
+        yield from self._callbacks.await_run(deadline)
 
     def lost(self) -> Losses:
         """Return, and forget, the failures that nobody can observe."""
@@ -133,7 +137,7 @@ class ProducerCore(ClientCore):
         if os.getpid() != self.pid:
             self.mark_forked()
             return
-        if self._host.is_current or self._callbacks.is_current:
+        if not self.may_wait_to_close():
             self.abandon()
             return
         with self._closing:
@@ -141,6 +145,11 @@ class ProducerCore(ClientCore):
                 self.queues.refuse()
                 self.flush(timeout)
                 self._end()
+
+    def may_wait_to_close(self) -> bool:
+        """Return whether `close` waits in this thread, and not only abandons the core."""
+        is_inherited = os.getpid() != self.pid
+        return not (is_inherited or self._host.is_current or self._callbacks.is_current)
 
     def abandon(self) -> None:
         """Accept no more records, deliver the accepted ones, then end; wait for nothing.

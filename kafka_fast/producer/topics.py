@@ -56,6 +56,12 @@ class ProducerTopics(TopicWaits):
         """
         yield from self._await(topic, lambda: self._queues.partition_count(topic))
 
+    def ask_for(self, topic: str) -> None:
+        """Have the control thread find a topic's partitions; wait for nothing."""
+        if self._queues.refuses:
+            self._queues.raise_refusal()
+        self._want(topic)
+
     def partitions(self, topic: str) -> Steps[list[PartitionInfo]]:
         """Return the metadata of the topic's partitions; wait if there are none.
 

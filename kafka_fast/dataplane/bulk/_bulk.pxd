@@ -19,13 +19,13 @@ cdef class BulkAccumulator(Accumulator):
     cdef BatchFuture new_future(self)
     cdef int tell_callback(self, BatchFuture future) except -1
     cdef int keep_timestamps(self, BatchFuture future, Rows rows) except -1
-    cdef int send_rows(self, TopicQueues topic, Rows rows, BatchFuture future, int64_t first,
-                       int64_t count) except -1
+    cdef object names_in(self, Table table, Rows rows)
     cdef list group_rows(self, Table table, Rows rows, BatchFuture future)
     cdef bint goes_by_key(self, Rows rows) noexcept
     cdef bint is_scattered(self, Rows rows) noexcept
     cdef int choose_way(self, bulk_job* job, Rows rows) except -1
-    cdef int run(self, bulk_job* job, TopicQueues topic, Rows rows, BatchFuture future) except -1
+    cdef int append(self, bulk_job* job, Rows rows, BatchFuture future, TopicQueues topic) except -1
+    cdef double now(self) noexcept
     cdef object size_error(self, TopicQueues topic, const kf_record* record)
     cdef int give_up(self, TopicQueues topic, bulk_job* job, BatchFuture future,
                      object error) except -1

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from kafka_fast.dataplane.bulk._batch_future import BatchFuture
@@ -26,3 +26,22 @@ class BulkAccumulator(Accumulator):
         partition: str | None = None,
         timestamp: str | None = None,
     ) -> BatchFuture: ...
+    def _many(
+        self,
+        topic: str,
+        values: Any,
+        keys: Any,
+        partitions: Any,
+        timestamps_ms: Any,
+        headers: Any,
+    ) -> Generator[Any, Any, BatchFuture]: ...
+    def _table(
+        self,
+        topic: str | None,
+        data: Any,
+        value: str,
+        key: str | None,
+        headers: str | None,
+        partition: str | None,
+        timestamp: str | None,
+    ) -> Generator[Any, Any, BatchFuture]: ...

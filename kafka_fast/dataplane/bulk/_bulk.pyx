@@ -19,6 +19,7 @@ from kafka_fast.dataplane.produce._fields cimport check_partition
 from kafka_fast.dataplane.bulk._job cimport (
     JOB_DONE,
     JOB_NO_MEMORY,
+    JOB_PAUSED,
     append_objects,
     append_raw,
     bulk_job,
@@ -41,6 +42,8 @@ from kafka_fast.errors import DeliveryError, KafkaTimeoutError, Outcome, UsageEr
 
 cdef enum:
     UINT32_ROWS = 0xffffffff  # what rows by position can number
+
+cdef double LONGEST = 0.001  # seconds for which a call may hold an event loop
 
 
 cdef int number_rows(BatchFuture future, int64_t first, int64_t count) except -1:
@@ -114,6 +117,21 @@ cdef int order_rows(BatchFuture future, int64_t first, list numbers, list counts
     return 0
 
 
+cdef size_t need_of(const bulk_job* job) noexcept:
+    """Return how many bytes of memory the next row needs."""
+    cdef const kf_record* record = &job.records[job.next]
+    return max(0, record.key_len) + max(0, record.value_len) + record.headers_size + 256
+
+
+cdef object run(object steps):
+    """Run the steps of a call that never yields; return its result."""
+    try:
+        steps.send(None)
+    except StopIteration as end:
+        return end.value
+    raise SystemError("a bulk call of a producer that may wait has yielded")
+
+
 cdef class BulkAccumulator(Accumulator):
     """An Accumulator that takes many records at a time."""
 
@@ -147,25 +165,7 @@ cdef class BulkAccumulator(Accumulator):
             UsageError: Columns differ in length, a partition does not exist, the first record is
                 larger than buffer.memory, or the producer is closed; nothing was accepted.
         """
-        cdef Rows rows
-        cdef BatchFuture future
-        cdef TopicQueues known
-        cdef list pieces
-        self.check_topic(topic)
-        if self.transforms:
-            values, keys = self.serialize_all(topic, values, keys, headers)
-        pieces = rows_of(topic, values, keys, partitions, timestamps_ms, headers)
-        known = self.topic_of(topic)
-        for rows in pieces:
-            self.set_partitions(known, rows, [], 0)
-        future = self.new_future()
-        for rows in pieces:
-            self.keep_timestamps(future, rows)
-            if future.rows != NULL or self.is_scattered(rows):
-                number_rows(future, rows.first, rows.count)
-            self.send_rows(known, rows, future, rows.first, rows.count)
-        self.tell_callback(future)
-        return future
+        return run(self._many(topic, values, keys, partitions, timestamps_ms, headers))
 
     def send_table(self, topic, data, *, value="value", key="key", headers=None, partition=None,
                    timestamp=None):
@@ -193,6 +193,36 @@ cdef class BulkAccumulator(Accumulator):
                 before its own were accepted, and flush raises what becomes of them.
             KafkaTimeoutError: As for `send_many`.
         """
+        return run(self._table(topic, data, value, key, headers, partition, timestamp))
+
+    # ---- the same as steps, which an event loop's driver runs (see `net/steps`) ----
+
+    def _many(self, topic, values, keys, partitions, timestamps_ms, headers):
+        """Take the steps of `send_many`. Those of a producer that may wait never yield."""
+        cdef Rows rows
+        cdef BatchFuture future
+        cdef TopicQueues known
+        cdef list pieces
+        self.check_topic(topic)
+        if self.transforms:
+            values, keys = self.serialize_all(topic, values, keys, headers)
+        pieces = rows_of(topic, values, keys, partitions, timestamps_ms, headers)
+        if self.never_waits:
+            yield from self._topic_steps(topic)
+        known = self.topic_of(topic)
+        for rows in pieces:
+            self.set_partitions(known, rows, [], 0)
+        future = self.new_future()
+        for rows in pieces:
+            self.keep_timestamps(future, rows)
+            if future.rows != NULL or self.is_scattered(rows):
+                number_rows(future, rows.first, rows.count)
+            yield from self._rows(known, rows, future, rows.first, rows.count)
+        self.tell_callback(future)
+        return future
+
+    def _table(self, topic, data, value, key, headers, partition, timestamp):
+        """Take the steps of `send_table`."""
         cdef BatchFuture future
         cdef Table table
         cdef Rows rows
@@ -204,11 +234,19 @@ cdef class BulkAccumulator(Accumulator):
         rows = table.next_rows()
         while rows is not None:
             self.keep_timestamps(future, rows)
+            if self.never_waits:
+                for name in self.names_in(table, rows):
+                    yield from self._topic_steps(name)
             for known, first, count in self.group_rows(table, rows, future):
-                self.send_rows(known, rows, future, first, count)
+                yield from self._rows(known, rows, future, first, count)
             rows = table.next_rows()
         self.tell_callback(future)
         return future
+
+    cdef object names_in(self, Table table, Rows rows):
+        """Return the topics of the rows."""
+        return [table.topic] if table.topics is None else count_topics(table.topic_names,
+                                                                       rows.first, [])
 
     cdef list group_rows(self, Table table, Rows rows, BatchFuture future):
         """Order rows by topic; return (TopicQueues, first position, count) of each."""
@@ -299,15 +337,19 @@ cdef class BulkAccumulator(Accumulator):
             future.timestamps[rows.first + i] = time if time >= 0 else future.timestamp_ms
         return 0
 
-    cdef int send_rows(self, TopicQueues topic, Rows rows, BatchFuture future, int64_t first,
-                       int64_t count) except -1:
-        """Append the rows that stand at positions from `first` on."""
+    def _rows(self, TopicQueues topic, Rows rows, BatchFuture future, int64_t first,
+              int64_t count):
+        """Append the rows that stand at positions from `first` on, in steps."""
         cdef bulk_job* job
         cdef kf_topic* shared = topic.topic
+        cdef int result
+        cdef int64_t blocked_at = -1
+        cdef double began = 0.0
+        cdef standstill wait
         future.record_count = first + count
         if future.refusal is not None:  # there was no room for rows before these
             future.refuse(first, count, future.refusal)
-            return 0
+            return
         kf_set(&shared.used, 1)
         job = new_job(self._queues, &self.how, topic, rows, future)
         try:
@@ -315,7 +357,27 @@ cdef class BulkAccumulator(Accumulator):
             job.rows = future.rows
             job.pos = job.window_end = first
             job.end = first + count
-            self.run(job, topic, rows, future)
+            while True:
+                if self.never_waits:
+                    job.until = self.now() + LONGEST
+                result = self.append(job, rows, future, topic)
+                if result == JOB_DONE:
+                    return
+                if result == JOB_PAUSED:
+                    yield from self._pause_steps()
+                    continue
+                if job.pos != blocked_at:  # max.block.ms counts from each new standstill
+                    blocked_at = job.pos
+                    wait.deadline = 0.0
+                    began = self.now()
+                try:
+                    if self.never_waits:
+                        yield from self._room_steps(topic.name, need_of(job), began)
+                    else:
+                        self.wait_for_memory(topic, need_of(job), &wait)
+                except (KafkaTimeoutError, UsageError) as error:
+                    self.give_up(topic, job, future, error)
+                    return
         finally:
             shared.sticky = job.cursor.sticky
             shared.sticky_left = job.cursor.sticky_left
@@ -349,39 +411,27 @@ cdef class BulkAccumulator(Accumulator):
             job.partition = choose_partition(&self.how, job.producer, &job.cursor, &record)
         return 0
 
-    cdef int run(self, bulk_job* job, TopicQueues topic, Rows rows, BatchFuture future) except -1:
-        """Append all rows of the job, waiting for memory without the GIL where there is none."""
+    cdef int append(self, bulk_job* job, Rows rows, BatchFuture future,
+                    TopicQueues topic) except -1:
+        """Append rows until all are done (JOB_DONE), or one has to wait."""
         cdef int result
-        cdef int64_t blocked_at = -1
-        cdef standstill wait
-        cdef kf_record* record
-        cdef size_t need
         while True:
             if job.raw:
                 with nogil:
                     result = append_raw(job)
             else:
                 result = append_objects(job, rows)
-            if result == JOB_DONE:
-                return 0
             if result == JOB_NO_MEMORY:
                 raise MemoryError
-            record = &job.records[job.next]
-            need = (max(0, record.key_len) + max(0, record.value_len) + record.headers_size
-                    + 256)
-            if result == KF_APPEND_TOO_LARGE:
-                future.refuse(job.pos, 1, self.size_error(topic, record))
-                job.pos += 1
-                job.next += 1
-                continue
-            if job.pos != blocked_at:  # max.block.ms counts from each new standstill
-                blocked_at = job.pos
-                wait.deadline = 0.0
-            try:
-                self.wait_for_memory(topic, need, &wait)
-            except (KafkaTimeoutError, UsageError) as error:
-                self.give_up(topic, job, future, error)
-                return 0
+            if result != KF_APPEND_TOO_LARGE:
+                return result
+            future.refuse(job.pos, 1, self.size_error(topic, &job.records[job.next]))
+            job.pos += 1
+            job.next += 1
+
+    cdef double now(self) noexcept:
+        cdef kf_producer* producer = self._queues.producer
+        return producer.env.now(producer.env.context)
 
     cdef object size_error(self, TopicQueues topic, const kf_record* record):
         """Return the DeliveryError of a record that is too large for any batch."""

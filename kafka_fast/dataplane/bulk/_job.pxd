@@ -19,6 +19,7 @@ cdef enum:
 cdef enum:
     JOB_DONE = 16
     JOB_NO_MEMORY = 17
+    JOB_PAUSED = 18  # `until` has come
 
 
 # Rows on their way into one topic's batches. Positions count rows in the order of appending.
@@ -40,6 +41,7 @@ cdef struct bulk_job:
     int64_t first_row
     uint32_t* rows             # row by position; NULL: rows and positions are the same
     int64_t pos, end           # positions left
+    double until               # when to pause, after a chunk; 0: never
     # where the next chunk goes
     bint scatter               # each row has its own partition
     int32_t partition          # of all rows if not -1; with `scatter`, of the current run

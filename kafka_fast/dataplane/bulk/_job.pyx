@@ -223,6 +223,10 @@ cdef void fill_rest(bulk_job* job) noexcept nogil:
 
 # ---- appending ----
 
+cdef bint is_time_up(const bulk_job* job) noexcept nogil:
+    return job.until != 0.0 and job.producer.env.now(job.producer.env.context) >= job.until
+
+
 cdef int append_chunk(bulk_job* job) noexcept nogil:
     """Append what is left of the chunk; returns KF_APPEND_OK if that was all."""
     cdef kf_batch* last
@@ -272,6 +276,8 @@ cdef int append_raw(bulk_job* job) noexcept nogil:
             return result
         if job.pos == job.end:
             return JOB_DONE
+        if is_time_up(job):
+            return JOB_PAUSED
         if job.scatter and job.pos == job.window_end:
             end = min(job.end, job.pos + WINDOW_ROWS)
             choose_raw(job, end)
@@ -387,6 +393,8 @@ cdef int append_objects(bulk_job* job, Rows rows) except -1:
     cdef int64_t end
     cdef int result
     while job.pos < job.end:
+        if is_time_up(job):
+            return JOB_PAUSED
         if job.scatter and job.pos == job.window_end:
             end = min(job.end, job.pos + WINDOW_ROWS)
             choose_objects(job, rows, end)

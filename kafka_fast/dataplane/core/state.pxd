@@ -23,6 +23,7 @@ cdef extern from "kf_pool.h" nogil:
     kf_slab* kf_pool_take(kf_pool* pool, size_t size, bint beyond)
     void kf_pool_give(kf_pool* pool, kf_slab* chain)
     void kf_pool_wait(kf_pool* pool, size_t size, double seconds)
+    bint kf_pool_has_room(kf_pool* pool, size_t size)
     size_t kf_pool_reserved(kf_pool* pool)
 
 

@@ -16,4 +16,17 @@ cdef class ConsumerRecords:
     cdef list number_column(self, bint timestamps)  # or offsets
 
 
+cdef class RecordIterator:
+    cdef readonly ConsumerRecords records
+    cdef object refill            # None: these are all
+    cdef RecordSlice part         # the slice that is being iterated; None at first
+    cdef Py_ssize_t next_slice
+    cdef Py_ssize_t index         # of the next record, within `part`
+    cdef Py_ssize_t end
+    cdef Py_ssize_t before        # records of the slices in front of `part`
+
+    cpdef bint has_next(self) noexcept
+    cdef int advance(self) except -1
+
+
 cdef ConsumerRecords new_consumer_records(list slices)

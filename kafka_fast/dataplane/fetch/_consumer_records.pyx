@@ -94,14 +94,6 @@ cdef class RecordIterator:
             working on.
     """
 
-    cdef readonly ConsumerRecords records
-    cdef object refill            # None: these are all
-    cdef RecordSlice part         # the slice that is being iterated; None at first
-    cdef Py_ssize_t next_slice
-    cdef Py_ssize_t index         # of the next record, within `part`
-    cdef Py_ssize_t end
-    cdef Py_ssize_t before        # records of the slices in front of `part`
-
     def __init__(self) -> None:
         raise TypeError("a RecordIterator comes from ConsumerRecords or iterate()")
 
@@ -126,6 +118,10 @@ cdef class RecordIterator:
             index = 0
         self.index = index + 1
         return record_at(self.part, index)
+
+    cpdef bint has_next(self) noexcept:
+        """Return whether there is a record that needs no refill."""
+        return self.index < self.end or self.next_slice < len(self.records.slices)
 
     cdef int advance(self) except -1:
         """Go to the next slice, of the next poll if need be."""

@@ -25,13 +25,29 @@ cdef class Accumulator:
     cdef bint transforms         # serializers are set: values go through `_serialize` first
     cdef bint plain              # no serializer, no custom partitioner: see `append_plain`
     cdef double max_block        # seconds
+    cdef bint never_waits        # raises WouldWaitError instead
     cdef bint has_warned         # that a wait held up an event loop
 
     cdef TopicQueues topic_of(self, object name)
     cdef int mind_event_loop(self, str what) except -1
     cdef int wait_for_memory(self, TopicQueues topic, size_t need, standstill* wait) except -1
-    cdef str no_room(self, TopicQueues topic)
+    cdef int refuse_too_large(self, TopicQueues topic, size_t need) except -1
+    cdef int refuse_to_wait(self, TopicQueues topic, size_t need) except -1
+    cdef str no_room(self, str topic)
     cdef int add(self, object topic, object value, object key, object partition,
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
                  int64_t* timestamp) except -1
+    cdef int add_prepared(self, TopicQueues topic, object value, object key, object partition,
+                          object timestamp_ms, object headers, int hold, kf_batch** batch,
+                          int32_t* index, int64_t* timestamp) except -1
     cdef int refuse_size(self, TopicQueues topic, const kf_record* record) except -1
+
+
+# `send`, of an accumulator that has neither serializers, nor a partitioner or callback of its own.
+cdef object send_at_once(Accumulator self, object topic, object value, object key,
+                         object partition, object timestamp_ms, object headers)
+
+# `send`, of a record whose key, value and partition are chosen.
+cdef object send_prepared(Accumulator self, object topic, object value, object key,
+                          object partition, object timestamp_ms, object headers,
+                          object on_delivery)

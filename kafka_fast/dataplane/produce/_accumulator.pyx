@@ -41,7 +41,7 @@ from kafka_fast.dataplane.core.state cimport *
 
 import warnings
 
-from kafka_fast.errors import DeliveryError, Outcome, UsageError, broker_error
+from kafka_fast.errors import DeliveryError, Outcome, UsageError, WouldWaitError, broker_error
 from kafka_fast.logs import LONG as LONG_WAIT
 
 cdef extern from "Python.h":
@@ -72,6 +72,7 @@ cdef class Accumulator:
         ignore_keys, adaptive: partitioner.ignore.keys, partitioner.adaptive.partitioning.enable.
         on_delivery: Called as `(error, metadata)` for every record, or None.
         transforms: Keys and values go through `_serialize` first.
+        never_waits: Calls raise WouldWaitError instead of waiting: they run in an event loop.
     """
 
     def __cinit__(self):
@@ -81,7 +82,7 @@ cdef class Accumulator:
 
     def __init__(self, Queues queues, *, double max_block, object partitioner=None,
                  bint ignore_keys=False, bint adaptive=True, object on_delivery=None,
-                 bint transforms=False):
+                 bint transforms=False, bint never_waits=False):
         self._queues = queues
         self.max_block = max_block
         self.how.ignore_keys = ignore_keys
@@ -94,6 +95,7 @@ cdef class Accumulator:
             self.custom_partitioner = partitioner
         self.on_delivery = on_delivery
         self.transforms = transforms
+        self.never_waits = never_waits
         self.plain = not transforms and self.how.kind != PARTITIONER_CUSTOM
 
     # ---- what Python knows ----
@@ -133,12 +135,14 @@ cdef class Accumulator:
 
         Cython's functions have no frames: stack level 1 is the caller's line.
         """
-        if self.has_warned or self.max_block <= 0.0 or running_loop() is None:
+        if (self.has_warned or self.never_waits or self.max_block <= 0.0
+                or running_loop() is None):
             return 0
         self.has_warned = True
         warnings.warn(
             f"send holds up the event loop that runs in this thread while it waits for {what} in "
-            "another thread: `await asyncio.to_thread(producer.send, ...)`",
+            "another thread: `await asyncio.to_thread(producer.send, ...)`; or use the Producer "
+            "of kafka_fast.aio",
             RuntimeWarning, stacklevel=1)
         return 0
 
@@ -154,21 +158,21 @@ cdef class Accumulator:
         """Wait a moment for `need` bytes of buffer.memory; raises after max.block.ms in all."""
         cdef kf_producer* producer = self._queues.producer
         cdef double now = producer.env.now(producer.env.context)
+        if self.never_waits:
+            self.refuse_to_wait(topic, need)
         if wait.deadline == 0.0:
             self._queues.check_may_wait()
             self.mind_event_loop("room in buffer.memory: call it")
             wait.deadline = now + self.max_block
             wait.told = False
             kf_count(&producer.stats.blocked, 1)
-        if need > producer.pool.limit:
-            raise UsageError(f"a record of {need} bytes for topic {topic.name!r} is larger than "
-                             f"buffer.memory ({producer.pool.limit})")
+        self.refuse_too_large(topic, need)
         if now >= wait.deadline:
-            what = f"{self.no_room(topic)} after max.block.ms ({self.max_block * 1000:.0f})"
+            what = f"{self.no_room(topic.name)} after max.block.ms ({self.max_block * 1000:.0f})"
             raise late(self._queues, what, NULL, wait.deadline - self.max_block)
         if not wait.told and now >= wait.deadline - self.max_block + LONG:
             wait.told = True
-            what = f"{self.no_room(topic)}; waiting up to max.block.ms ({self.max_block:g} s)"
+            what = f"{self.no_room(topic.name)}; waiting up to max.block.ms ({self.max_block:g} s)"
             say_long(self._queues, what)
         with nogil:
             kf_add(&producer.pool.waiting, 1)
@@ -180,19 +184,60 @@ cdef class Accumulator:
             self._queues.check_may_wait()
         return 0
 
-    cdef str no_room(self, TopicQueues topic):
+    cdef int refuse_too_large(self, TopicQueues topic, size_t need) except -1:
+        cdef size_t limit = self._queues.producer.pool.limit
+        if need > limit:
+            raise UsageError(f"a record of {need} bytes for topic {topic.name!r} is larger than "
+                             f"buffer.memory ({limit})")
+        return 0
+
+    cdef int refuse_to_wait(self, TopicQueues topic, size_t need) except -1:
+        self._queues.check_may_wait()
+        self.refuse_too_large(topic, need)
+        raise WouldWaitError(self.no_room(topic.name), topic=topic.name, size=need)
+
+    cdef str no_room(self, str topic):
         limit = self._queues.producer.pool.limit
-        return f"no room in buffer.memory ({limit} bytes) for a record of topic {topic.name!r}"
+        return f"no room in buffer.memory ({limit} bytes) for a record of topic {topic!r}"
+
+    # ---- a wait for memory, in an event loop: see `ProducerSteps.room` ----
+
+    def _begin_wait_for_room(self, str topic):
+        """Have everything sent, as long as this caller waits; return what it waits for."""
+        cdef kf_producer* producer = self._queues.producer
+        kf_count(&producer.stats.blocked, 1)
+        kf_add(&producer.pool.waiting, 1)
+        kf_producer_urge(producer)
+        return self.no_room(topic)
+
+    def _end_wait_for_room(self):
+        """Undo `_begin_wait_for_room`."""
+        kf_add(&self._queues.producer.pool.waiting, -1)
+
+    def _has_room(self, size_t size):
+        """Return whether a caller that waits for so many bytes may try again. Any thread."""
+        return kf_pool_has_room(&self._queues.producer.pool, size)
+
+    def _no_room_in_time(self, str what, double began):
+        """Return the error of a wait for memory that has timed out.
+
+        Args:
+            what: What was waited for, and for how long.
+            began: When the wait began.
+        """
+        return late(self._queues, what, NULL, began)
+
+    def _say_no_room(self, str what):
+        """Tell the log of a wait for memory that is long."""
+        say_long(self._queues, what)
+
+    # ---- the way of a record, for each kind of call ----
 
     cdef int add(self, object topic_name, object value, object key, object partition,
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
                  int64_t* timestamp) except -1:
         """Bring one record from Python's objects into the open batch."""
         cdef TopicQueues topic
-        cdef borrowed key_bytes, value_bytes
-        cdef kf_record record
-        cdef bytes encoded = None
-        cdef kf_producer* producer = self._queues.producer
         if self._queues.refuses:
             self._queues.raise_refusal()
         topic = self.topic_of(topic_name)
@@ -201,6 +246,18 @@ cdef class Accumulator:
         if self.how.kind == PARTITIONER_CUSTOM and partition is None:
             partition = self.custom_partitioner(topic_name, key, value,
                                                 topic.topic.partition_count)
+        return self.add_prepared(topic, value, key, partition, timestamp_ms, headers, hold, batch,
+                                 index, timestamp)
+
+    cdef int add_prepared(self, TopicQueues topic, object value, object key, object partition,
+                          object timestamp_ms, object headers, int hold, kf_batch** batch,
+                          int32_t* index, int64_t* timestamp) except -1:
+        """Bring a record in whose key, value and partition are chosen."""
+        cdef borrowed key_bytes, value_bytes
+        cdef kf_record record
+        cdef bytes encoded = None
+        cdef str topic_name = topic.name
+        cdef kf_producer* producer = self._queues.producer
         if timestamp_ms is None:
             timestamp[0] = producer.env.wall_ms(producer.env.context)
         else:
@@ -418,6 +475,44 @@ cdef object enter_send_nowait(Accumulator self, PyObject** args, Py_ssize_t coun
         append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
         observe(self._queues, batch, index, timestamp, <object>call.callback, True)
     return None
+
+
+# ---- for event loops: see `_sending` ----
+
+cdef object send_at_once(Accumulator self, object topic, object value, object key,
+                         object partition, object timestamp_ms, object headers):
+    """Do what `send` does, for a producer without serializers, partitioner and callbacks."""
+    cdef plain_call call
+    cdef kf_batch* batch = NULL
+    cdef int32_t index = 0
+    cdef int64_t timestamp = 0
+    if (topic is self.last_name and PyBytes_CheckExact(value)
+            and (key is None or PyBytes_CheckExact(key)) and partition is None
+            and timestamp_ms is None and headers is None and not self._queues.refuses):
+        call.value = <PyObject*>value
+        call.key = NULL if key is None else <PyObject*>key
+        append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
+    else:
+        self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
+                 &index, &timestamp)
+    return new_delivery(self._queues, batch, index, timestamp)
+
+
+cdef object send_prepared(Accumulator self, object topic, object value, object key,
+                          object partition, object timestamp_ms, object headers,
+                          object on_delivery):
+    cdef kf_batch* batch = NULL
+    cdef int32_t index = 0
+    cdef int64_t timestamp = 0
+    cdef DeliveryFuture future
+    if self._queues.refuses:
+        self._queues.raise_refusal()
+    self.add_prepared(self.topic_of(topic), value, key, partition, timestamp_ms, headers,
+                      KF_HOLD_HANDLE, &batch, &index, &timestamp)
+    future = new_delivery(self._queues, batch, index, timestamp)
+    if on_delivery is not None:
+        observe_beside(future, on_delivery)
+    return future
 
 
 cdef entry replace_entry(object method, void* by) except NULL:

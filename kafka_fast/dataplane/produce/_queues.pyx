@@ -363,6 +363,40 @@ cdef class Queues:
             kf_add(&producer.flushing, -1)
         return kf_producer_pending_before(producer, serial)
 
+    # ---- a flush in steps, see producer/steps ----
+
+    def begin_flush(self):
+        """Let every batch leave at once, until `end_flush`; return what `is_flushed` takes."""
+        cdef int64_t serial = kf_producer_serial(self.producer)
+        kf_add(&self.producer.flushing, 1)
+        kf_producer_urge(self.producer)
+        return serial
+
+    def is_flushed(self, int64_t serial):
+        """Return whether the fate of all that was accepted before is known. Any thread."""
+        return kf_producer_flushed(self.producer, serial)
+
+    def end_flush(self):
+        """Undo `begin_flush`."""
+        kf_add(&self.producer.flushing, -1)
+
+    def pending_before(self, int64_t serial):
+        """Return how many records, of those that were accepted before, are still pending."""
+        return kf_producer_pending_before(self.producer, serial)
+
+    def look_at_flush(self, wait):
+        """Log the reason of a flush that takes long.
+
+        Args:
+            wait: What the last call for this flush returned; None at first.
+
+        Returns:
+            What the next call takes.
+        """
+        if self.guide is None:
+            return None
+        return self.guide.look(wait, self, "flush() waits", *self.oldest())
+
     def deliver_soon(self):
         """From now on let every batch leave at once, as during a flush; waits for nothing."""
         kf_add(&self.producer.flushing, 1)

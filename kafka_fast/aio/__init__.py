@@ -1,0 +1,27 @@
+"""The clients for asyncio: the names and arguments of `kafka_fast`, awaited where they may wait.
+
+    >>> from kafka_fast.aio import Consumer
+    >>> async with Consumer(bootstrap_servers="localhost:9092", group_id="g") as consumer:
+    ...     consumer.subscribe(["events"])
+    ...     async for record in consumer:
+    ...         print(record.offset, record.value)
+
+They run the steps of the blocking clients, in the tasks of an event loop. There is no thread for a
+call, and no polling: each client has one event descriptor among the readers of each loop that uses
+it.
+"""
+
+from __future__ import annotations
+
+from kafka_fast.aio.consumer import Consumer
+from kafka_fast.aio.listener import RebalanceListener
+from kafka_fast.aio.producer import Producer
+from kafka_fast.aio.range import RecordRange, read_range
+
+__all__ = [
+    "Consumer",
+    "Producer",
+    "RebalanceListener",
+    "RecordRange",
+    "read_range",
+]

@@ -1,0 +1,315 @@
+"""The public class `aio.Consumer`: the consumer for tasks of asyncio's event loops."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from kafka_fast.aio.listener import RebalanceListener
+from kafka_fast.consumer.base import ConsumerBase
+from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.membership import OnCommit
+from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.consumer.upto import Upto
+from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from kafka_fast.dataplane.fetch._async_records import AsyncRecords
+from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
+from kafka_fast.errors import KafkaError, UsageError
+from kafka_fast.logs import get_logger
+from kafka_fast.net.looping import LoopDriver, Tasks
+from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.types import (
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    PartitionInfo,
+    TopicPartition,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from typing_extensions import Unpack
+
+    from kafka_fast.config.properties import ConsumerProperties
+
+logger = get_logger("kafka_fast.consumer")
+
+ITERATION_WAIT = 1.0
+"""Seconds that one step of an iteration waits; the iteration repeats such steps without end."""
+
+
+class Consumer(ConsumerBase):
+    """Reads records in an event loop, alone or as a member of a group. For one task at a time.
+
+    Methods have the names and arguments of `kafka_fast.Consumer`, and those that may wait are
+    coroutines. A cancelled call leaves the consumer consistent: a poll loses no record, and a
+    commit or a close that was begun goes on in the background.
+
+    Example:
+        >>> async with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "g"}) as it:
+        ...     it.subscribe(["events"])
+        ...     async for record in it:
+        ...         print(record.offset, record.value)
+
+    Args:
+        config: Java's property names, dotted or with underscores; see the configuration page.
+        **properties: The same properties as keywords, such as `group_id=...`.
+
+    Raises:
+        ConfigError: A property is unknown, out of range or contradicts another.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, object] | None = None,
+        **properties: Unpack[ConsumerProperties],
+    ) -> None:
+        try:
+            super().__init__(config, properties)
+        finally:
+            del config, properties  # a traceback that has this frame shows no secret
+        self._closing: asyncio.Task[None] | None = None
+
+    def _make_core(self) -> ConsumerCore:
+        host = ThreadedHost(self._settings)
+        host.callers = Tasks()
+        core = ConsumerCore(self._settings, self.client_id, host)
+        self._driver: LoopDriver = host.make_loop_driver(core.plane)
+        return core
+
+    # Subscription
+
+    def subscribe(
+        self,
+        topics: Iterable[str] | None = None,
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Read these topics as a member of the group; as `kafka_fast.Consumer.subscribe`.
+
+        Args:
+            topics: Names of topics, at least one.
+            pattern: A regular expression instead of names.
+            listener: Hears of partitions that come and go, in the task that polls.
+
+        Raises:
+            UsageError: As there; and an empty list, which there means `unsubscribe`: that waits.
+        """
+        if not self._subscribe(topics, pattern, listener):
+            raise UsageError("no topics are given: `await consumer.unsubscribe()` to read none")
+
+    async def unsubscribe(self) -> None:
+        """Stop reading, and leave the group."""
+        await self._driver.run(self._calls.unsubscribe())
+
+    # Records
+
+    async def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
+        """Return records, as soon as there are any; as `kafka_fast.Consumer.poll`.
+
+        Other tasks run at least once a millisecond, even if there are always records.
+        """
+        handover = RecordHandover()
+        try:
+            await self._take(handover, timeout, max_records)
+            return self._unread.settle(handover)
+        except BaseException:  # a cancellation, too
+            self._unread.take_back(handover)
+            raise
+
+    async def _take(
+        self, handover: RecordHandover, timeout: float, max_records: int | None
+    ) -> None:
+        """Take the records that a poll returns."""
+        await self._driver.breathe()
+        with self._turn:
+            is_over, most, deadline = self._try_take(handover, timeout, max_records)
+            if not is_over:
+                await self._driver.run(self._steps.poll(most, handover, deadline))
+            self._end_take()
+
+    def _refill(self, handover: RecordHandover) -> None:
+        """Never called: the iterator of an event loop is refilled by `_next_record`."""
+        raise AssertionError("an iterator was asked for a record that it does not have")
+
+    def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Read record by record, for ever; as `kafka_fast.Consumer.__iter__`."""
+        with self._turn:
+            records = self._unread.iterator()
+            return AsyncRecords(records, self._first_record, self._next_record, self._core.plane)
+
+    async def _first_record(self) -> ConsumerRecord:
+        await self._driver.run(self._calls.begin_loop())
+        return await self._next_record()
+
+    async def _next_record(self) -> ConsumerRecord:
+        """Let other tasks run, if the loop was held for too long; return the next record."""
+        await self._driver.breathe()
+        iterator = self._unread.the_iterator()
+        if not iterator.has_next():
+            handover = RecordHandover()
+            try:
+                while not handover:
+                    await self._take(handover, ITERATION_WAIT, None)
+                self._unread.go_on(handover)
+            except BaseException:  # a cancellation, too
+                self._unread.take_back(handover)
+                raise
+        return next(iterator)
+
+    def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords]:
+        """Return an endless iterator over the records of polls; empty polls are left out."""
+        return Batches(self, max_records)
+
+    # Positions and offsets
+
+    async def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
+        """Return the offset of the record that comes next."""
+        return await self._driver.run(self._calls.position(partition, timeout))
+
+    async def commit(
+        self,
+        upto: Upto | None = None,
+        *,
+        sync: bool = True,
+        timeout: float | None = None,
+        callback: OnCommit | None = None,
+    ) -> None:
+        """Commit offsets for the group; as `kafka_fast.Consumer.commit`.
+
+        The callback may be a coroutine. With `sync=False` this does not wait.
+        """
+        await self._driver.run(
+            self._calls.commit(upto, sync=sync, timeout=timeout, callback=callback)
+        )
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] | None = None, timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Return the group's committed offsets; None for partitions that have none."""
+        return await self._driver.run(self._calls.committed(partitions, timeout))
+
+    async def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Return the first offset of each partition."""
+        steps = self._calls.offsets_at(partitions, EARLIEST_TIMESTAMP, timeout)
+        return await self._driver.run(steps)
+
+    async def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Return the end of each partition; with read_committed, its last stable offset."""
+        steps = self._calls.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
+        return await self._driver.run(steps)
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int | datetime], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Return each partition's first record that is not older than a time; None if none is."""
+        return await self._driver.run(self._calls.offsets_for_times(timestamps, timeout))
+
+    async def lag(self, timeout: float | None = None) -> dict[TopicPartition, int]:
+        """Return how many offsets each assigned partition is behind its end, asking the brokers."""
+        return await self._driver.run(self._calls.lag(timeout))
+
+    # The cluster
+
+    async def partitions_for(
+        self, topics: str | Iterable[str], timeout: float | None = None, *, refresh: bool = False
+    ) -> list[PartitionInfo]:
+        """Return leader, replicas and state of each partition of a topic, or of several."""
+        return await self._driver.run(self._calls.partitions_for(topics, timeout, refresh=refresh))
+
+    async def topics(self, timeout: float | None = None, *, internal: bool = False) -> set[str]:
+        """Return the names of all topics that this client may see."""
+        return await self._driver.run(self._calls.topics(timeout, internal=internal))
+
+    async def debug_dump(self, timeout: float = 5.0) -> str:
+        """Return what this consumer waits for and did lately, as text for a bug report."""
+        return await self._driver.run(self._core.debug_dump(timeout))
+
+    # The end
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Commit if that is automatic, tell the listener, leave the group, and stop. Any task.
+
+        All records that were handed over count as done; but see `__aexit__`. If another task is in
+        a call, that call ends with a WakeupError. A close that is cancelled goes on in the
+        background, in a task of its own.
+
+        Args:
+            timeout: Seconds for all of this; None: default.api.timeout.ms.
+
+        Raises:
+            KafkaTimeoutError: Another task did not come out of its call: nothing is closed.
+        """
+        await self._close(timeout, is_interrupted=False)
+
+    async def _close(self, timeout: float | None, *, is_interrupted: bool) -> None:
+        steps = self._calls.close(
+            timeout, is_interrupted=is_interrupted, begin=self._finalizer.detach
+        )
+        if self._core.has_ended or self._turn.holder == self._core.waits.callers.current():
+            await self._driver.run(steps)  # nothing to do, or within a call of this same task
+            return
+        closing = asyncio.create_task(
+            self._driver.run(steps), name=f"close of {self.client_id}"
+        )
+        self._closing = closing  # the loop itself keeps no task
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            if not closing.done():
+                closing.add_done_callback(self._log_failure)
+            raise
+
+    def _log_failure(self, closing: asyncio.Task[None]) -> None:
+        """Log why a close in the background has failed: its caller has given up waiting for it."""
+        if not closing.cancelled() and isinstance(error := closing.exception(), KafkaError):
+            logger.error("consumer %s was not closed: %s", self.client_id, error)
+
+    async def __aenter__(self) -> Consumer:
+        """Return the consumer itself; leaving the block closes it."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close. Work that an exception has interrupted is not committed.
+
+        Interrupted work is the record that a loop was working on, or the records of the last poll,
+        except those that were committed by hand since. An exception of `poll` itself interrupts
+        nothing.
+        """
+        await self._close(None, is_interrupted=error is not None)
+
+
+class Batches:
+    """An asynchronous iterator over polls' records.
+
+    This is not a generator, because an exception that is thrown into a generator may concern the
+    records that it yielded last.
+    """
+
+    def __init__(self, consumer: Consumer, max_records: int | None) -> None:
+        """Begin with nothing read."""
+        self._consumer = consumer
+        self._max_records = max_records
+
+    def __aiter__(self) -> Batches:
+        return self
+
+    async def __anext__(self) -> ConsumerRecords:
+        """Wait for records. All records that were returned before count as done."""
+        while not (records := await self._consumer.poll(ITERATION_WAIT, self._max_records)):
+            pass
+        return records

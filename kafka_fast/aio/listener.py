@@ -1,0 +1,45 @@
+"""The listener through which a user of asyncio learns of rebalances."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Collection
+from typing import TYPE_CHECKING
+
+from kafka_fast.types import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka_fast.aio.consumer import Consumer
+
+
+class RebalanceListener:
+    """Override the methods you need, as plain functions or as coroutines.
+
+    All run in the task that polls or closes. The rest is as `kafka_fast.RebalanceListener` says.
+    """
+
+    def on_partitions_assigned(
+        self, consumer: Consumer, partitions: Collection[TopicPartition]
+    ) -> Awaitable[None] | None:
+        """These partitions were added. Nothing of them was fetched yet, so `seek` costs nothing.
+
+        Called after every rebalance, also when no partition was added.
+        """
+        return None
+
+    def on_partitions_revoked(
+        self, consumer: Consumer, partitions: Collection[TopicPartition]
+    ) -> Awaitable[None] | None:
+        """These partitions are about to be given up: commit now what was processed of them."""
+        return None
+
+    async def on_partitions_lost(
+        self, consumer: Consumer, partitions: Collection[TopicPartition]
+    ) -> None:
+        """These partitions were taken away without warning: their offsets cannot be committed.
+
+        As in Java this calls `on_partitions_revoked` unless it is overridden.
+        """
+        result = self.on_partitions_revoked(consumer, partitions)
+        if inspect.isawaitable(result):
+            await result

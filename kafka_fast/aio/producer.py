@@ -1,0 +1,377 @@
+"""The public class `aio.Producer`: the producer for tasks of asyncio's event loops.
+
+`Producer` inherits `send` from the compiled `AsyncSender`: a record that finds its topic known and
+room in its batch costs no coroutine of Python's. The accumulator behind it never waits: it raises
+WouldWaitError, and the coroutine here waits and tries again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from kafka_fast.aio.callbacks import Callbacks, SharedCallback
+from kafka_fast.config import ProducerSettings, producer_settings, warn_of_weakness
+from kafka_fast.dataplane.bulk._batch_future import BatchFuture
+from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
+from kafka_fast.dataplane.produce._delivery import DeliveryFuture
+from kafka_fast.dataplane.produce._sending import AsyncSender
+from kafka_fast.errors import KafkaError, WouldWaitError
+from kafka_fast.logs import UNLIMITED, get_logger
+from kafka_fast.net.looping import LoopDriver
+from kafka_fast.net.steps import Breathe, Steps
+from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.producer.base import (
+    OnDelivery,
+    ProducerBase,
+    accumulator_options,
+    next_client_id,
+    serialize_both,
+)
+from kafka_fast.producer.core import ProducerCore
+from kafka_fast.producer.steps import ProducerSteps
+from kafka_fast.types import PartitionInfo, RecordMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from typing_extensions import Unpack
+
+    from kafka_fast.config.properties import ProducerProperties
+
+logger = get_logger("kafka_fast.producer")
+
+
+class Producer(ProducerBase, AsyncSender):
+    """Sends records to Kafka from event loops. Any number of tasks and loops may share it.
+
+    Methods have the names and arguments of `kafka_fast.Producer`, and those that may wait are
+    coroutines.
+
+    Example:
+        >>> async with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
+        ...     delivery = await producer.send("events", b"value", key=b"key")
+        ...     print((await delivery).offset)
+
+    Args:
+        config: Java's property names, dotted or with underscores; see the configuration page.
+        on_delivery: Called as `(error, metadata)` in the event loop, for every record that was
+            sent without a callback of its own. May be a coroutine.
+        **properties: The same properties as keywords, such as `bootstrap_servers=...`.
+
+    Raises:
+        ConfigError: A property is unknown, out of range or contradicts another.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, object] | None = None,
+        *,
+        on_delivery: OnDelivery | None = None,
+        **properties: Unpack[ProducerProperties],
+    ) -> None:
+        try:
+            settings = producer_settings(config, properties)
+        finally:
+            del config, properties  # a traceback that has this frame shows no secret
+        warn_of_weakness(settings)
+        self.client_id = settings.client_id or next_client_id()
+        self._settings = settings
+        callback = on_delivery or settings.on_delivery
+        self._shared_callback = None if callback is None else SharedCallback(callback)
+        host = ThreadedHost(settings)
+        core = ProducerCore(settings, self.client_id, host)
+        self._core = core
+        with ExitStack() as undo:
+            undo.callback(core.close, 0.0)
+            self._driver: LoopDriver = host.make_loop_driver(core.plane)
+            self._callbacks = Callbacks(core.driver.wake)
+            self._steps = ProducerSteps(core, settings.max_block)
+            self._accumulator = _Accumulator(core, settings, self._shared_callback, self._steps)
+            runs_users_code = self._accumulator.prepares or self._shared_callback is not None
+            self._set_accumulator(self._accumulator, runs_users_code)
+            undo.pop_all()
+        core.origin = self._origin
+
+    # Sending
+
+    async def _send_waiting(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | datetime | None,
+        headers: Any,
+        on_delivery: OnDelivery | None,
+    ) -> DeliveryFuture:
+        """Send a record, after the waits that it needs."""
+        await self._driver.breathe()
+        accumulator = self._accumulator
+        if not self._core.queues.refuses:
+            await self._driver.run(accumulator._topic_steps(topic))
+            key, value, partition = accumulator.prepare(topic, value, key, partition, headers)
+        callback = self._callback(on_delivery)
+        began = self._core.now()
+        while True:
+            try:
+                return self._send_prepared(
+                    topic, value, key, partition, timestamp_ms, headers, callback
+                )
+            except WouldWaitError as refusal:
+                size = refusal.size
+            await self._driver.run(accumulator._room_steps(topic, size, began))
+
+    def _callback(self, on_delivery: OnDelivery | None) -> OnDelivery | None:
+        """Return what the data plane calls for a record that is sent now."""
+        if on_delivery is not None:
+            return self._callbacks.of(on_delivery)
+        if self._shared_callback is not None:
+            self._shared_callback.callbacks = self._callbacks.here()
+        return self._shared_callback
+
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | datetime | None = None,
+        headers: Iterable[tuple[str, Any]] | Mapping[str, Any] | None = None,
+    ) -> RecordMetadata:
+        """Send a record and wait until it is delivered; arguments and errors as for `send`.
+
+        Raises:
+            DeliveryError: The record was not, or perhaps not, delivered; `outcome` says which.
+        """
+        delivery = await self.send(
+            topic,
+            value,
+            key,
+            partition=partition,
+            timestamp_ms=timestamp_ms,
+            headers=headers,
+        )
+        return await delivery
+
+    def send_nowait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | datetime | None = None,
+        headers: Iterable[tuple[str, Any]] | Mapping[str, Any] | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> None:
+        """Send a record without a handle and without waiting. Not a coroutine.
+
+        A failed delivery is raised by the next `flush` or `close`, unless `on_delivery` is given.
+        Arguments and errors are those of `send`.
+
+        Raises:
+            WouldWaitError: There is no room in buffer.memory, or the topic's metadata are not here;
+                they are asked for, so that a later call finds them. Nothing was taken.
+        """
+        if on_delivery is None and self._shared_callback is None:
+            self._accumulator.send_nowait(
+                topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
+            )
+            return
+        self._accumulator.send_nowait(
+            topic,
+            value,
+            key,
+            partition=partition,
+            timestamp_ms=timestamp_ms,
+            headers=headers,
+            on_delivery=self._callback(on_delivery),
+        )
+
+    async def send_many(
+        self,
+        topic: str,
+        values: Any,
+        *,
+        keys: Any = None,
+        partitions: Any = None,
+        timestamps_ms: Any = None,
+        headers: Sequence[Any] | Mapping[str, Any] | Any = None,
+    ) -> BatchFuture:
+        """Send many records and return one handle for all of them, which can be awaited.
+
+        Arguments and errors are those of `kafka_fast.Producer.send_many`. The arguments are checked
+        in one go, then other tasks run at least once a millisecond. The values must not change
+        meanwhile. A call that is cancelled may have taken some of the records; those are delivered.
+        """
+        await self._driver.breathe()
+        self._callback(None)
+        return await self._driver.run(
+            self._accumulator._many(topic, values, keys, partitions, timestamps_ms, headers)
+        )
+
+    async def send_table(
+        self,
+        topic: str | None,
+        data: Any,
+        *,
+        value: str = "value",
+        key: str | None = "key",
+        headers: str | None = None,
+        partition: str | None = None,
+        timestamp: str | None = None,
+    ) -> BatchFuture:
+        """Send the rows of an Arrow table and return one handle for all, which can be awaited.
+
+        Arguments and errors are those of `kafka_fast.Producer.send_table`; the rest is as for
+        `send_many`.
+        """
+        await self._driver.breathe()
+        self._callback(None)
+        return await self._driver.run(
+            self._accumulator._table(topic, data, value, key, headers, partition, timestamp)
+        )
+
+    # The rest
+
+    async def flush(self, timeout: float | None = None) -> int:
+        """Send all records accepted so far, and wait until each is delivered or has failed.
+
+        Args:
+            timeout: Seconds; None waits as long as delivery.timeout.ms lets records live.
+
+        Returns:
+            How many records are still pending; 0 without a timeout.
+
+        Raises:
+            DeliveryError: Records have failed that nobody can observe: they have no callback, and
+                they were sent with `send_nowait` or their handle was dropped unread.
+            UsageError: The caller is a delivery callback.
+        """
+        self._callbacks.check_may_wait()
+        pending = await self._driver.run(self._flush(timeout))
+        self._raise_lost()
+        return pending
+
+    def _flush(self, timeout: float | None) -> Steps[int]:
+        began = self._core.now()
+        pending = yield from self._steps.flush(timeout)
+        yield from self._callbacks.await_run(began + (FOREVER if timeout is None else timeout))
+        return pending
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Deliver all accepted records, then stop. Closing twice is allowed.
+
+        A close that is cancelled goes on in the background, and failures are only logged then. In a
+        delivery callback this call does not wait; accepted records are delivered afterwards.
+
+        Args:
+            timeout: Seconds; records not delivered by then fail with UsageError as their cause.
+
+        Raises:
+            DeliveryError: As for `flush`, and for records that were given up.
+        """
+        self._core.origin = None
+        if self._core.queues.dead or not self._callbacks.may_wait:
+            self._core.abandon()
+        else:
+            await self._driver.run(self._close(timeout))
+        self._raise_lost()
+
+    def _close(self, timeout: float | None) -> Steps[None]:
+        began = self._core.now()
+        yield from self._steps.close(timeout)
+        yield from self._callbacks.await_run(began + (FOREVER if timeout is None else timeout))
+
+    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """Return the topic's partitions, waiting for metadata up to max.block.ms.
+
+        Raises:
+            KafkaTimeoutError: No metadata by then.
+            BrokerError: The topic cannot be used.
+            UsageError: The producer does not run any more.
+        """
+        return await self._driver.run(self._core.topics.partitions(topic))
+
+    async def debug_dump(self, timeout: float = 5.0) -> str:
+        """Return what this producer's connections did lately, for a bug report."""
+        return await self._driver.run(self._core.debug_dump(timeout))
+
+    async def __aenter__(self) -> Producer:
+        """Return the producer itself; leaving the block closes it."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close. If the block has raised, losses are only logged, and do not hide its error."""
+        try:
+            await self.close()
+        except KafkaError as lost:
+            if error is None:
+                raise
+            logger.error(  # noqa: TRY400 # a traceback says nothing more
+                "producer %s: %s", self.client_id, lost, extra=UNLIMITED
+            )
+
+
+FOREVER = 1e9
+
+
+class _Accumulator(BulkAccumulator):
+    """An accumulator that never waits; its bulk calls yield what they wait for."""
+
+    def __init__(
+        self,
+        core: ProducerCore,
+        settings: ProducerSettings,
+        on_delivery: OnDelivery | None,
+        steps: ProducerSteps,
+    ) -> None:
+        options = accumulator_options(settings, on_delivery)
+        super().__init__(core.queues, never_waits=True, **options)
+        self._core = core
+        self._settings = settings
+        self._steps = steps
+        partitioner = options["partitioner"]
+        self._partitioner = partitioner if callable(partitioner) else None
+        self.prepares = options["transforms"] or self._partitioner is not None
+        """Whether `prepare` runs code of the user's."""
+
+    def prepare(
+        self, topic: str, value: Any, key: Any, partition: int | None, headers: Any
+    ) -> tuple[Any, Any, int | None]:
+        """Run the user's serializers and partitioner; return key, value and partition."""
+        key, value = self._serialize(topic, key, value, headers)
+        if self._partitioner is not None and partition is None:
+            count = self._core.queues.partition_count(topic)
+            partition = self._partitioner(topic, key, value, count)
+        return key, value, partition
+
+    # Called by the compiled base class
+
+    def _need_topic(self, name: str) -> None:
+        topics = self._core.topics
+        topics.ask_for(name)
+        raise WouldWaitError(f"the metadata of topic {name!r} are not here yet", topic=name)
+
+    def _serialize(self, topic: str, key: object, value: object, headers: Any) -> tuple[Any, Any]:
+        return serialize_both(self._settings, topic, key, value, headers)
+
+    def _topic_steps(self, topic: str) -> Steps[None]:
+        if not self._core.queues.partition_count(topic):
+            yield from self._core.topics.need(topic)
+
+    def _room_steps(self, topic: str, size: int, began: float) -> Steps[None]:
+        yield from self._steps.room(self, topic, size, began)
+
+    def _pause_steps(self) -> Steps[None]:
+        yield Breathe()

@@ -1,0 +1,199 @@
+"""`aio.read_range`: read a range of the log once, in an event loop, up to its exact end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from kafka_fast.aio.consumer import Consumer
+from kafka_fast.consumer.bounds import Bound, Topics
+from kafka_fast.consumer.range import MAX_RECORDS
+from kafka_fast.consumer.range_plan import RangePlan
+from kafka_fast.consumer.range_reading import WAIT, Progress, RangeReading
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
+from kafka_fast.errors import UsageError
+from kafka_fast.types import TopicPartition
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from kafka_fast.config.properties import ConsumerProperties
+
+
+class RangeConsumer(RangeReading, Consumer):
+    """A consumer of an event loop that reads ranges."""
+
+    async def find_ranges(self, plan: RangePlan) -> dict[TopicPartition, range]:
+        """Return the offsets that are to be read, by partition."""
+        return await self._driver.run(plan.find(self._calls))
+
+
+class RecordRange:
+    """The records of a range, in steps; iterate over it once. For one task at a time.
+
+    It closes its consumer at the end of the iteration, on an error, and at the end of an
+    `async with` block.
+    """
+
+    def __init__(self, plan: RangePlan) -> None:
+        """Start the consumer; nothing is asked of a broker before the first step.
+
+        Args:
+            plan: what to read.
+        """
+        self._plan = plan
+        self._consumer = RangeConsumer(plan.config, **plan.keywords)
+        self._ranges: dict[TopicPartition, range] | None = None
+        self._progress: Progress | None = None
+
+    async def ranges(self) -> dict[TopicPartition, range]:
+        """Return the offsets to read, by partition; empty ranges are included.
+
+        Raises:
+            PositionError: An offset to start from is not, or no longer, in the log.
+            BrokerError: There is no such topic, or it may not be read.
+            KafkaTimeoutError: The brokers did not describe the partitions in time.
+        """
+        if self._ranges is None:
+            ranges = await self._consumer.find_ranges(self._plan)
+            self._consumer.assign_ranges({it: span for it, span in ranges.items() if span})
+            self._progress = Progress(self._consumer, self._consumer.api_timeout)
+            self._ranges = ranges
+        return self._ranges
+
+    def __aiter__(self) -> RecordRange:
+        """Return the steps that are left."""
+        return self
+
+    async def __anext__(self) -> ConsumerRecords:
+        """Return the next records: in order within a partition, while partitions take turns.
+
+        A cancelled step loses no record: they come with the next one.
+
+        Raises:
+            PositionError: records of the range were deleted, or truncated, before they were read.
+            KafkaTimeoutError: there was no progress for default.api.timeout.ms.
+            KafkaError: as in `ranges`, and in `Consumer.poll`.
+        """
+        if self._consumer.is_closed:
+            raise StopAsyncIteration
+        try:
+            await self.ranges()
+            records = await self._next()
+        except Exception:
+            await self.close()
+            raise
+        if records is None:
+            await self.close()
+            raise StopAsyncIteration
+        return records
+
+    async def _next(self) -> ConsumerRecords | None:
+        """Return the next records; None: all partitions are at their ends."""
+        assert self._progress is not None
+        while self._consumer.drop_finished():
+            records = await self._consumer.poll(WAIT, self._plan.max_records)
+            self._progress.look(records)
+            if records:
+                return records
+        return None
+
+    async def tables(
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        views: bool = False,
+        headers: bool | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> AsyncIterator[Any]:
+        """Return the remaining records as Arrow, one `pyarrow.Table` for each step.
+
+        The arguments are those of `ConsumerRecords.to_arrow`.
+        """
+        async for records in self:
+            yield records.to_arrow(layout=layout, views=views, headers=headers, columns=columns)
+
+    async def to_arrow(
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        headers: bool | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Any:
+        """Return all remaining records as one `pyarrow.Table`.
+
+        A range without records is a table without rows. The arguments are those of
+        `ConsumerRecords.to_arrow`.
+
+        Raises:
+            UsageError: pyarrow is not installed.
+            KafkaError: As in iteration.
+        """
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise UsageError("to_arrow() needs pyarrow: pip install 'kafka-fast[arrow]'") from None
+        options: dict[str, Any] = {"layout": layout, "headers": headers, "columns": columns}
+        found = [records.to_arrow(**options) async for records in self]
+        return pa.concat_tables(found) if found else ConsumerRecords().to_arrow(**options)
+
+    async def close(self) -> None:
+        """Stop reading at any point; a second call does nothing."""
+        await self._consumer.close()
+
+    async def __aenter__(self) -> RecordRange:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        if self._ranges is None:
+            return "RecordRange(not begun)"
+        records = sum(map(len, self._ranges.values()))
+        return f"RecordRange({len(self._ranges)} partitions, {records} offsets)"
+
+
+def read_range(
+    topics: Topics,
+    start: Bound = None,
+    end: Bound = None,
+    *,
+    by: Literal["offset", "timestamp"] | None = None,
+    max_records: int = MAX_RECORDS,
+    config: Mapping[str, object] | None = None,
+    **properties: Unpack[ConsumerProperties],
+) -> RecordRange:
+    """Read the records between two points of the log, once, and end there.
+
+    Arguments are those of `kafka_fast.read_range`. This call waits for nothing: partitions and
+    offsets are looked up in the first step of the iteration, which raises what goes wrong there.
+    The end is the log's at that time.
+
+    Example:
+        >>> async for records in read_range("events", bootstrap_servers="localhost:9092"):
+        ...     print(records.values())
+
+    Raises:
+        UsageError: The arguments contradict each other, or the configuration names a group.
+        ConfigError: A property is unknown, out of range or contradicts another.
+    """
+    try:
+        plan = RangePlan(
+            topics,
+            start,
+            end,
+            by=by,
+            max_records=max_records,
+            config=config,
+            properties=properties,
+        )
+    finally:
+        del config, properties  # a traceback that has this frame shows no secret
+    return RecordRange(plan)

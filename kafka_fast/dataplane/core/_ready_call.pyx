@@ -1,0 +1,137 @@
+"""A coroutine that usually need not wait: its work is done in C, in its first step.
+
+    await call ─► begin() ─┬─► the result, at once
+                           └─► `rest`: a coroutine that does the work where it has to wait
+
+To its callers it is a coroutine: nothing happens before it is awaited, tasks can be made of it, and
+one that is never awaited is warned of.
+
+Thread: that of an event loop.
+"""
+
+from cpython.exc cimport PyErr_SetObject
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+import warnings
+
+cdef extern from "Python.h":
+    """
+    /* Cython has no name for this slot. */
+    static inline void kf_set_am_send(PyTypeObject *type, void *send) {
+        type->tp_as_async->am_send = (sendfunc)send;
+    }
+    """
+    int PYGEN_RETURN
+    int PYGEN_ERROR
+    int PyIter_Send(PyObject* steps, PyObject* value, PyObject** result) except -1
+    void set_am_send "kf_set_am_send"(PyTypeObject* type, void* send)
+
+cdef enum:
+    NOT_BEGUN
+    BEGUN
+    ENDED
+
+
+cdef class ReadyCall:
+    cdef object begin(self):
+        """Do the work, and return its result; or set `rest`, if the work has to wait."""
+        raise NotImplementedError
+
+    def __await__(self):
+        return self
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return take_step(self, None)
+
+    def send(self, value):
+        """Go on after a wait, as a coroutine's method of this name."""
+        return take_step(self, value)
+
+    def throw(self, kind, value=None, traceback=None):
+        """Raise an exception where the call waits, as a coroutine's method of this name."""
+        if self.rest is None:
+            self.stage = ENDED
+            if isinstance(kind, BaseException):
+                raise kind
+            raise (kind() if value is None else value)
+        try:
+            return self.rest.throw(kind if value is None else value)
+        except BaseException:
+            end(self)
+            raise
+
+    def close(self):
+        """End the call where it waits, as a coroutine's method of this name."""
+        rest = self.rest
+        end(self)
+        if rest is not None:
+            rest.close()
+
+    def __dealloc__(self):
+        if self.stage == NOT_BEGUN:
+            warnings.warn(f"coroutine '{self.name()}' was never awaited", RuntimeWarning)
+
+    cdef str name(self):
+        return type(self).__name__
+
+
+cdef int end(ReadyCall call) noexcept:
+    call.stage = ENDED
+    call.rest = None
+    return 0
+
+
+cdef int step(ReadyCall call, PyObject* value, PyObject** result) except -1:
+    """Take a step; `result` gets a new reference to what is returned, or yielded."""
+    cdef int how
+    if call.stage == ENDED:
+        raise RuntimeError("cannot reuse already awaited coroutine")
+    try:
+        if call.stage == NOT_BEGUN:
+            call.stage = BEGUN
+            outcome = call.begin()
+            if call.rest is None:
+                call.stage = ENDED
+                Py_INCREF(outcome)
+                result[0] = <PyObject*>outcome
+                return PYGEN_RETURN
+        how = PyIter_Send(<PyObject*>call.rest, value, result)
+    except BaseException:
+        end(call)
+        raise
+    if how == PYGEN_RETURN:
+        end(call)
+    return how
+
+
+cdef object take_step(ReadyCall call, object value):
+    """Take a step as an iterator does: a result is raised as a StopIteration."""
+    cdef PyObject* result = NULL
+    cdef int how = step(call, <PyObject*>value, &result)
+    outcome = <object>result
+    Py_DECREF(outcome)
+    if how == PYGEN_RETURN:
+        raise StopIteration(outcome)
+    return outcome
+
+
+cdef int send_step(PyObject* call, PyObject* value, PyObject** result) noexcept:
+    """The type's am_send: a result costs no StopIteration."""
+    try:
+        return step(<ReadyCall>call, value, result)
+    except BaseException as error:
+        result[0] = NULL
+        PyErr_SetObject(type(error), error)
+        return PYGEN_ERROR
+
+
+cdef int send_in_steps(object kind) except -1:
+    set_am_send(<PyTypeObject*>kind, <void*>send_step)
+    return 0
+
+
+send_in_steps(ReadyCall)

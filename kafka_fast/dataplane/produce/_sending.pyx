@@ -1,0 +1,116 @@
+"""`send` in an event loop: a coroutine that usually needs no wait.
+
+    await producer.send(…) ─► SendCall ─┬─► append ─► the record's handle, at once
+                                        └─► `_send_waiting`: a coroutine that waits for metadata
+                                            or room, or lets the loop's other tasks run first
+
+Thread: that of an event loop.
+"""
+
+cimport cython
+
+from kafka_fast.dataplane.core._breath cimport is_held
+from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
+from kafka_fast.dataplane.produce._accumulator cimport (
+    Accumulator,
+    send_at_once,
+    send_prepared,
+)
+
+from kafka_fast.dataplane.core.state cimport *
+
+from kafka_fast.errors import WouldWaitError
+
+
+cdef class AsyncSender:
+    """The part of an asynchronous producer that takes single records.
+
+    Args:
+        accumulator: Where they go; it never waits.
+        runs_users_code: Serializers, a partitioner or a callback are set: sends are coroutines.
+    """
+
+    def __cinit__(self):
+        # Here the caller's frame is the innermost one; see `Accumulator`.
+        self._origin = object()
+
+    def _set_accumulator(self, Accumulator accumulator not None, bint runs_users_code):
+        """Set where records go, once, before the first of them."""
+        self.accumulator = accumulator
+        self.runs_users_code = runs_users_code
+
+    def _send_waiting(self, topic, value, key, partition, timestamp_ms, headers, on_delivery):
+        """Return a coroutine that sends a record, and waits before that if it has to."""
+        raise NotImplementedError
+
+    def _send_prepared(self, topic, value, key, partition, timestamp_ms, headers, on_delivery):
+        """Send a record whose key, value and partition are chosen; return its handle."""
+        return send_prepared(self.accumulator, topic, value, key, partition, timestamp_ms, headers,
+                             on_delivery)
+
+    def send(self, topic, value=None, key=None, *, partition=None, timestamp_ms=None,
+             headers=None, on_delivery=None):
+        """Send a record, and return a handle of its delivery, which can be awaited in turn.
+
+        Waits for metadata and for room in buffer.memory. A cancelled send has taken nothing, if it
+        waited; the record of a send that has returned goes its way. Other tasks run at least once a
+        millisecond.
+
+        Args:
+            topic, value, key, partition, timestamp_ms, headers: As for `kafka_fast.Producer.send`.
+            on_delivery: Called as `(error, metadata)` in the event loop, once; may be a coroutine.
+
+        Returns:
+            DeliveryFuture of the record, when the coroutine is awaited.
+
+        Raises:
+            DeliveryError: The record is larger than max.request.size.
+            KafkaTimeoutError: No metadata, or no room in buffer.memory, within max.block.ms.
+            SerializationError, TypeError: The key, value or a header is not what it must be.
+            UsageError: The producer is closed, the partition does not exist, or the record is
+                larger than buffer.memory.
+        """
+        cdef SendCall call = SendCall.__new__(SendCall)
+        call.sender = self
+        call.topic = topic
+        call.value = value
+        call.key = key
+        call.partition = partition
+        call.timestamp_ms = timestamp_ms
+        call.headers = headers
+        call.on_delivery = on_delivery
+        return call
+
+
+@cython.final
+cdef class SendCall(ReadyCall):
+    """The coroutine of one `send`."""
+
+    cdef AsyncSender sender
+    cdef object topic
+    cdef object value
+    cdef object key
+    cdef object partition
+    cdef object timestamp_ms
+    cdef object headers
+    cdef object on_delivery
+
+    cdef object begin(self):
+        cdef Accumulator accumulator = self.sender.accumulator
+        cdef kf_producer* producer = accumulator._queues.producer
+        if (not self.sender.runs_users_code and self.on_delivery is None
+                and not is_held(producer.env.now(producer.env.context))):
+            try:
+                return send_at_once(accumulator, self.topic, self.value, self.key, self.partition,
+                                    self.timestamp_ms, self.headers)
+            except WouldWaitError:
+                pass
+        self.rest = self.sender._send_waiting(self.topic, self.value, self.key, self.partition,
+                                              self.timestamp_ms, self.headers, self.on_delivery)
+        return None
+
+    cdef str name(self):
+        return "Producer.send"
+
+
+send_in_steps(SendCall)

@@ -1,0 +1,106 @@
+"""What the blocking producer and that of asyncio have in common."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from kafka_fast.config import ProducerSettings
+from kafka_fast.dataplane.produce.losses import were
+from kafka_fast.errors import DeliveryError
+from kafka_fast.producer.core import ProducerCore
+from kafka_fast.serialization import serialize
+from kafka_fast.types import RecordMetadata
+
+OnDelivery = Callable[[DeliveryError | None, RecordMetadata], object]
+"""Called as `(error, metadata)`; with an error, the metadata's offset is -1."""
+
+_numbers = itertools.count(1)
+
+
+def next_client_id() -> str:
+    """Return the client id of the next producer that is given none."""
+    return f"producer-{next(_numbers)}"
+
+
+def accumulator_options(
+    settings: ProducerSettings, on_delivery: OnDelivery | None
+) -> dict[str, Any]:
+    """Return the keywords of the accumulator of a producer with these settings."""
+    partitioner = settings.partitioner_class
+    return {
+        "max_block": settings.max_block,
+        "partitioner": None if partitioner == "default" else partitioner,
+        "ignore_keys": settings.partitioner_ignore_keys,
+        "adaptive": settings.partitioner_adaptive_partitioning_enable,
+        "on_delivery": on_delivery or settings.on_delivery,
+        "transforms": (settings.key_serializer, settings.value_serializer) != (None, None),
+    }
+
+
+def serialize_both(
+    settings: ProducerSettings, topic: str, key: object, value: object, headers: Any
+) -> tuple[Any, Any]:
+    """Return key and value as the serializers, where there are any, make them."""
+    if settings.key_serializer is not None:
+        key = serialize(settings.key_serializer, "key", topic, key, headers)
+    if settings.value_serializer is not None:
+        value = serialize(settings.value_serializer, "value", topic, value, headers)
+    return key, value
+
+
+class ProducerBase:
+    """A producer without its calls that send, or wait; see `Producer` and `aio.Producer`."""
+
+    client_id: str
+    _core: ProducerCore
+
+    def _raise_lost(self) -> None:
+        lost = self._core.lost()
+        first = lost.first
+        if first is None:
+            return
+        raise DeliveryError(
+            f"{were(lost.count)} not delivered, and nobody was told; the first: {first}",
+            outcome=first.outcome,
+            count=lost.count,
+            first=first,
+            samples=(first,),
+        ) from first
+
+    def metrics(self) -> dict[str, Any]:
+        """Return counters and histograms of this producer, of each node and of each topic.
+
+        Counters count from the start. Histograms are `{"count", "sum", "buckets"}`; a bucket's key
+        is its upper bound, in microseconds if the name ends in `_us` (sums are seconds), otherwise
+        in bytes. Troubles with links are counted by kind: unreadable answers by API, closed links
+        by reason, failures to reach a node. A node's counters cover all connections to it; node -1
+        stands for bootstrap.servers.
+
+        Raises:
+            UsageError: The producer belongs to the parent of this process.
+        """
+        return {"client_id": self.client_id, **self._core.stats()}
+
+    def __del__(self) -> None:
+        """Warn, and leave accepted records to the core, which delivers them and then ends."""
+        core = getattr(self, "_core", None)
+        if core is None or core.queues.dead:
+            return  # the constructor failed, the core has ended, or it belongs to a parent process
+        core.abandon()
+        core.warn_unclosed()
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Refuse to be pickled."""
+        raise TypeError(
+            "a Producer cannot be pickled: make one in each process (for Spark, use "
+            "kafka_fast.spark.write_partition)"
+        )
+
+    def __repr__(self) -> str:
+        """Return the client id and whether the producer is closed."""
+        if not hasattr(self, "_core"):
+            return "<Producer, not made>"  # its constructor has failed, and an error is reported
+        state = "closed" if self._core.queues.dead else "open"
+        return f"<Producer {self.client_id} {state}>"
