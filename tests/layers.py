@@ -202,6 +202,10 @@ def violations(root: Path) -> list[str]:
     return found
 
 
+SAME_IN_AIO = {"Consumer", "Producer", "RebalanceListener", "RecordRange"}
+"""Classes that the client API of asyncio names as the blocking one does, on purpose."""
+
+
 def _check_class_names(root: Path) -> Iterator[str]:
     """Yield each name that two classes of client code share: a reader would mix them up.
 
@@ -214,6 +218,8 @@ def _check_class_names(root: Path) -> Iterator[str]:
             continue
         text = _without_strings(path.read_text(encoding="utf-8"))
         for match in CLASS.finditer(text):
+            if _is_in(module, "aio") and match[1] in SAME_IN_AIO:
+                continue
             scope = module.rpartition(".")[0] if match[1].startswith("_") else ""
             line = text.count("\n", 0, match.start()) + 1
             where = f"{path.relative_to(root).as_posix()}:{line}"

@@ -1,8 +1,8 @@
 """Delivery callbacks of users, called in an event loop; they may be coroutines.
 
-    kf-callback ── put ──► LoopCallbacks ── one call of the loop ──► callback
-                                                                        └──► a task, if it is a
-                                                                             coroutine
+kf-callback ── put ──► LoopCallbacks ── one call of the loop ──► callback
+└──► a task, if it is a
+coroutine
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class LoopCallbacks:
         self._wake()
 
 
-class Callbacks:
+class DeliveryCallbacks:
     """The delivery callbacks of one producer. Thread: that of an event loop."""
 
     def __init__(self, wake: Callable[[], None]) -> None:

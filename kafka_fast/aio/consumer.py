@@ -164,7 +164,7 @@ class Consumer(ConsumerBase):
 
     def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords]:
         """Return an endless iterator over the records of polls; empty polls are left out."""
-        return Batches(self, max_records)
+        return AsyncBatches(self, max_records)
 
     # Positions and offsets
 
@@ -258,9 +258,7 @@ class Consumer(ConsumerBase):
         if self._core.has_ended or self._turn.holder == self._core.waits.callers.current():
             await self._driver.run(steps)  # nothing to do, or within a call of this same task
             return
-        closing = asyncio.create_task(
-            self._driver.run(steps), name=f"close of {self.client_id}"
-        )
+        closing = asyncio.create_task(self._driver.run(steps), name=f"close of {self.client_id}")
         self._closing = closing  # the loop itself keeps no task
         try:
             await asyncio.shield(closing)
@@ -293,7 +291,7 @@ class Consumer(ConsumerBase):
         await self._close(None, is_interrupted=error is not None)
 
 
-class Batches:
+class AsyncBatches:
     """An asynchronous iterator over polls' records.
 
     This is not a generator, because an exception that is thrown into a generator may concern the
@@ -305,7 +303,7 @@ class Batches:
         self._consumer = consumer
         self._max_records = max_records
 
-    def __aiter__(self) -> Batches:
+    def __aiter__(self) -> AsyncBatches:
         return self
 
     async def __anext__(self) -> ConsumerRecords:

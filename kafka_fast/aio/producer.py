@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kafka_fast.aio.callbacks import Callbacks, SharedCallback
+from kafka_fast.aio.callbacks import DeliveryCallbacks, SharedCallback
 from kafka_fast.config import ProducerSettings, producer_settings, warn_of_weakness
 from kafka_fast.dataplane.bulk._batch_future import BatchFuture
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
@@ -88,7 +88,7 @@ class Producer(ProducerBase, AsyncSender):
         with ExitStack() as undo:
             undo.callback(core.close, 0.0)
             self._driver: LoopDriver = host.make_loop_driver(core.plane)
-            self._callbacks = Callbacks(core.driver.wake)
+            self._callbacks = DeliveryCallbacks(core.driver.wake)
             self._steps = ProducerSteps(core, settings.max_block)
             self._accumulator = _Accumulator(core, settings, self._shared_callback, self._steps)
             runs_users_code = self._accumulator.prepares or self._shared_callback is not None

@@ -10,7 +10,7 @@ from kafka_fast.aio.consumer import Consumer
 from kafka_fast.consumer.bounds import Bound, Topics
 from kafka_fast.consumer.range import MAX_RECORDS
 from kafka_fast.consumer.range_plan import RangePlan
-from kafka_fast.consumer.range_reading import WAIT, Progress, RangeReading
+from kafka_fast.consumer.range_reading import WAIT, RangeProgress, RangeReading
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.types import TopicPartition
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafka_fast.config.properties import ConsumerProperties
 
 
-class RangeConsumer(RangeReading, Consumer):
+class AsyncRangeConsumer(RangeReading, Consumer):
     """A consumer of an event loop that reads ranges."""
 
     async def find_ranges(self, plan: RangePlan) -> dict[TopicPartition, range]:
@@ -43,9 +43,9 @@ class RecordRange:
             plan: what to read.
         """
         self._plan = plan
-        self._consumer = RangeConsumer(plan.config, **plan.keywords)
+        self._consumer = AsyncRangeConsumer(plan.config, **plan.keywords)
         self._ranges: dict[TopicPartition, range] | None = None
-        self._progress: Progress | None = None
+        self._progress: RangeProgress | None = None
 
     async def ranges(self) -> dict[TopicPartition, range]:
         """Return the offsets to read, by partition; empty ranges are included.
@@ -58,7 +58,7 @@ class RecordRange:
         if self._ranges is None:
             ranges = await self._consumer.find_ranges(self._plan)
             self._consumer.assign_ranges({it: span for it, span in ranges.items() if span})
-            self._progress = Progress(self._consumer, self._consumer.api_timeout)
+            self._progress = RangeProgress(self._consumer, self._consumer.api_timeout)
             self._ranges = ranges
         return self._ranges
 

@@ -310,9 +310,7 @@ class Consumer(ConsumerBase):
 
     def _close(self, timeout: float | None, *, is_interrupted: bool) -> None:
         self._core.driver.run(
-            self._calls.close(
-                timeout, is_interrupted=is_interrupted, begin=self._finalizer.detach
-            )
+            self._calls.close(timeout, is_interrupted=is_interrupted, begin=self._finalizer.detach)
         )
 
     def __enter__(self) -> Consumer:

@@ -1,9 +1,9 @@
 """Read a range of the log once, without a group, up to its exact end.
 
-    read_range("events", start, end, by="timestamp", bootstrap_servers=…)
-        │  names ─► partitions; timestamps ─► offsets; ends not given ─► the ends as of now
-        ▼
-    RangeConsumer: all partitions at once, each with a reader that stops at its end
+read_range("events", start, end, by="timestamp", bootstrap_servers=…)
+│  names ─► partitions; timestamps ─► offsets; ends not given ─► the ends as of now
+▼
+RangeConsumer: all partitions at once, each with a reader that stops at its end
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kafka_fast.consumer.bounds import Bound, Topics
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.consumer.range_plan import RangePlan, offsets_by_time
-from kafka_fast.consumer.range_reading import WAIT, Progress, RangeReading
+from kafka_fast.consumer.range_reading import WAIT, RangeProgress, RangeReading
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.record._arrow_export import ArrowSteps, arrow_steps
@@ -53,7 +53,7 @@ class RangeConsumer(RangeReading, Consumer):
             timeout: Seconds without any progress after which this raises KafkaTimeoutError.
             max_records: Most records in one step.
         """
-        progress = Progress(self, timeout)
+        progress = RangeProgress(self, timeout)
         while self.drop_finished():
             records = self.poll(WAIT, max_records)
             progress.look(records)

@@ -62,7 +62,7 @@ class RangeReading(ConsumerBase):
             return {it: at.offset for it, at in self._reading.intake.positions().items()}
 
 
-class Progress:
+class RangeProgress:
     """Whether the reading of ranges makes progress."""
 
     def __init__(self, consumer: RangeReading, timeout: float) -> None:

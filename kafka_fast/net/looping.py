@@ -18,7 +18,7 @@ from kafka_fast.dataplane.core._breath import is_loop_held, note_loop_ran
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.net.callers import Caller
 from kafka_fast.net.loop_readers import LoopReaders
-from kafka_fast.net.steps import Breathe, InThread, Invoke, Request, Steps, Wait, has_ended
+from kafka_fast.net.steps import Breathe, InThread, Request, Steps, Wait, has_ended
 
 T = TypeVar("T")
 

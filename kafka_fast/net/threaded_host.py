@@ -34,8 +34,8 @@ from kafka_fast.net._compressor import Compressor
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.blocking import BlockingDriver
 from kafka_fast.net.callbacks import CallbackThread
-from kafka_fast.net.host import Addresses, Client
 from kafka_fast.net.callers import Callers, Threads
+from kafka_fast.net.host import Addresses, Client
 from kafka_fast.net.loop_bridge import LoopBridge
 from kafka_fast.net.loop_readers import LoopReaders
 from kafka_fast.net.planes import CODECS

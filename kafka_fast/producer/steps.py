@@ -30,9 +30,7 @@ class ProducerSteps:
         self._core = core
         self._max_block = max_block
 
-    def room(
-        self, accumulator: Accumulator, topic: str, size: int, began: float
-    ) -> Steps[None]:
+    def room(self, accumulator: Accumulator, topic: str, size: int, began: float) -> Steps[None]:
         """Wait until a caller may try again that found no room for `size` bytes.
 
         Args:
@@ -58,8 +56,9 @@ class ProducerSteps:
                     raise accumulator._no_room_in_time(f"{what} after {limit}", began)
                 if now >= tell_at:
                     tell_at = NEVER
-                    accumulator._say_no_room(f"{what}; waiting up to max.block.ms "
-                                             f"({self._max_block:g} s)")
+                    accumulator._say_no_room(
+                        f"{what}; waiting up to max.block.ms ({self._max_block:g} s)"
+                    )
                 yield Wait(
                     lambda: accumulator._has_room(size) or queues.dead,
                     min(deadline, tell_at),

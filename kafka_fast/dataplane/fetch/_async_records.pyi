@@ -1,13 +1,14 @@
 """What `async for record in consumer` iterates over."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any
+from typing import Any, final
 
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.core._ready_call import ReadyCall
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.dataplane.fetch._consumer_records import RecordIterator
 
+@final
 class AsyncRecords(AsyncIterator[ConsumerRecord]):
     def __init__(
         self,

@@ -11,7 +11,7 @@ Threads: any, with the GIL; it guards the counts of handles.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_CheckSignals, PyErr_SetObject
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, int64_t, uintptr_t
@@ -28,6 +28,7 @@ from kafka_fast.dataplane.produce._observers cimport (
     drop_holds,
     failure_of,
     has_failed_untold,
+    metadata_of,
     observe,
     outcome_of,
     waiter_for,
@@ -50,7 +51,6 @@ cdef extern from "Python.h":
     void PyErr_Fetch(PyObject** kind, PyObject** value, PyObject** traceback)
     void PyErr_Restore(PyObject* kind, PyObject* value, PyObject* traceback)
     int PYGEN_RETURN
-    int PYGEN_ERROR
     int PYGEN_NEXT
     void set_am_send "kf_set_am_send"(PyTypeObject* type, void* send)
 
@@ -289,32 +289,31 @@ cdef class Await:
 cdef object known_result(DeliveryFuture future):
     """Return the metadata of a record whose fate is known, or raise its error."""
     future.place |= 1
+    if kf_get(&future.batch.state) == KF_BATCH_ACKED:
+        return metadata_of(future.batch, queues_of(future.batch), index_of(future),
+                           timestamp_of(future))
     error, metadata = read_outcome(future)
     if error is not None:
         raise error
     return metadata
 
 
-cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) noexcept:
+cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) except -1:
     """Do what `Await.__next__` does, without a StopIteration at the end.
 
-    The exception would cost more than everything else here.
+    The exception would cost more than everything else here. So would a `try`: an error is left as
+    it is, and -1 (PYGEN_ERROR) says so.
     """
-    cdef Await self = <Await>steps
-    try:
-        if kf_batch_is_done(self.future.batch):
-            outcome = known_result(self.future)
-            Py_INCREF(outcome)
-            result[0] = <PyObject*>outcome
-            return PYGEN_RETURN
-        outcome = waiter_for(queues_of(self.future.batch), self.future.batch, self.future)
-        Py_INCREF(outcome)
-        result[0] = <PyObject*>outcome
-        return PYGEN_NEXT
-    except BaseException as error:
-        result[0] = NULL
-        PyErr_SetObject(type(error), error)
-        return PYGEN_ERROR
+    cdef DeliveryFuture future = (<Await>steps).future
+    cdef bint is_done = kf_batch_is_done(future.batch)
+    result[0] = NULL
+    if is_done:
+        outcome = known_result(future)
+    else:
+        outcome = waiter_for(queues_of(future.batch), future.batch, future)
+    Py_INCREF(outcome)
+    result[0] = <PyObject*>outcome
+    return PYGEN_RETURN if is_done else PYGEN_NEXT
 
 
 set_am_send(<PyTypeObject*>Await, <void*>send_await)

@@ -22,6 +22,9 @@ cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch)
 # What the running event loop's task waits for until the batch has ended; `awaited` must keep it.
 cdef Waiter waiter_for(Queues queues, kf_batch* batch, object awaited)
 
+# Metadata of a delivered record, whose batch was not split.
+cdef object metadata_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms)
+
 # (error or None, metadata) of a record whose batch has ended.
 cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms)
 

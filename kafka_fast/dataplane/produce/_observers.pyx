@@ -83,14 +83,18 @@ cdef int change_item(object metadata, Py_ssize_t i, object item) except -1:
     return 0
 
 
-cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms):
-    cdef int64_t offset
-    batch = kf_batch_resolve(batch, &index)
+cdef object metadata_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms):
+    """Return the metadata of a record of a batch that was not split."""
+    cdef int64_t offset = batch.base_offset + index if batch.base_offset >= 0 else -1
     topic, partition = <tuple>(<list>queues.places)[batch.queue.id]
-    offset = batch.base_offset + index if batch.base_offset >= 0 else -1
     if batch.append_time_ms >= 0:
         timestamp_ms = batch.append_time_ms
-    metadata = new_metadata((<TopicQueues>topic).name, partition, offset, timestamp_ms)
+    return new_metadata((<TopicQueues>topic).name, partition, offset, timestamp_ms)
+
+
+cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms):
+    batch = kf_batch_resolve(batch, &index)
+    metadata = metadata_of(batch, queues, index, timestamp_ms)
     if kf_get(&batch.state) == KF_BATCH_FAILED:
         return failure_of(batch, queues), metadata
     return None, metadata

@@ -5,5 +5,9 @@ from kafka_fast.dataplane.produce._accumulator cimport Accumulator
 
 cdef class AsyncSender:
     cdef Accumulator accumulator  # where records go
-    cdef bint runs_users_code          # each send runs code of the user's: it is a coroutine
+    cdef object spare_call        # a SendCall that has ended; None: none has
+    cdef int left                 # sends until the clock is read again
+    cdef bint runs_users_code     # each send runs code of the user's: it is a coroutine
     cdef readonly object _origin  # allocated with the producer: tracemalloc names its line by it
+
+    cdef bint holds_loop(self) noexcept

@@ -8,9 +8,14 @@ Thread: that of an event loop.
 """
 
 cimport cython
+from cpython.ref cimport Py_REFCNT
 
 from kafka_fast.dataplane.core._breath cimport is_held
-from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
+from kafka_fast.dataplane.core._ready_call cimport (
+    CALL_NOT_BEGUN,
+    ReadyCall,
+    send_in_steps,
+)
 from kafka_fast.dataplane.produce._accumulator cimport (
     Accumulator,
     send_at_once,
@@ -20,6 +25,8 @@ from kafka_fast.dataplane.produce._accumulator cimport (
 from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import WouldWaitError
+
+cdef int SENDS_A_LOOK = 8  # sends for which the clock is read once: it costs a third of a send
 
 
 cdef class AsyncSender:
@@ -38,6 +45,15 @@ cdef class AsyncSender:
         """Set where records go, once, before the first of them."""
         self.accumulator = accumulator
         self.runs_users_code = runs_users_code
+
+    cdef bint holds_loop(self) noexcept:
+        """Return whether the loop is to run other tasks first; the clock is read now and then."""
+        cdef kf_producer* producer = self.accumulator._queues.producer
+        self.left -= 1
+        if self.left > 0:
+            return False
+        self.left = SENDS_A_LOOK
+        return is_held(producer.env.now(producer.env.context))
 
     def _send_waiting(self, topic, value, key, partition, timestamp_ms, headers, on_delivery):
         """Return a coroutine that sends a record, and waits before that if it has to."""
@@ -70,15 +86,13 @@ cdef class AsyncSender:
             UsageError: The producer is closed, the partition does not exist, or the record is
                 larger than buffer.memory.
         """
-        cdef SendCall call = SendCall.__new__(SendCall)
-        call.sender = self
+        cdef SendCall call = new_call(self)
         call.topic = topic
         call.value = value
         call.key = key
-        call.partition = partition
-        call.timestamp_ms = timestamp_ms
-        call.headers = headers
-        call.on_delivery = on_delivery
+        if (partition is not None or timestamp_ms is not None or headers is not None
+                or on_delivery is not None):
+            call.others = partition, timestamp_ms, headers, on_delivery
         return call
 
 
@@ -90,23 +104,26 @@ cdef class SendCall(ReadyCall):
     cdef object topic
     cdef object value
     cdef object key
-    cdef object partition
-    cdef object timestamp_ms
-    cdef object headers
-    cdef object on_delivery
+    cdef tuple others  # partition, timestamp_ms, headers, on_delivery; None: all are None
 
     cdef object begin(self):
-        cdef Accumulator accumulator = self.sender.accumulator
-        cdef kf_producer* producer = accumulator._queues.producer
-        if (not self.sender.runs_users_code and self.on_delivery is None
-                and not is_held(producer.env.now(producer.env.context))):
+        cdef AsyncSender sender = self.sender
+        cdef tuple others = self.others
+        topic, value, key = self.topic, self.value, self.key
+        self.sender = self.value = self.key = self.others = None
+        if not sender.runs_users_code and not sender.holds_loop():
             try:
-                return send_at_once(accumulator, self.topic, self.value, self.key, self.partition,
-                                    self.timestamp_ms, self.headers)
+                if others is None:
+                    handle = send_at_once(sender.accumulator, topic, value, key, None, None, None)
+                    sender.spare_call = self
+                    return handle
+                if others[3] is None:
+                    return send_at_once(sender.accumulator, topic, value, key, others[0],
+                                        others[1], others[2])
             except WouldWaitError:
                 pass
-        self.rest = self.sender._send_waiting(self.topic, self.value, self.key, self.partition,
-                                              self.timestamp_ms, self.headers, self.on_delivery)
+        self.rest = sender._send_waiting(topic, value, key,
+                                         *((None, None, None, None) if others is None else others))
         return None
 
     cdef str name(self):
@@ -114,3 +131,14 @@ cdef class SendCall(ReadyCall):
 
 
 send_in_steps(SendCall)
+
+
+cdef SendCall new_call(AsyncSender sender):
+    """Return a call to fill: the last one that has ended, if nobody has kept it."""
+    cdef SendCall call = sender.spare_call
+    sender.spare_call = None
+    if call is None or Py_REFCNT(call) > 1:
+        call = SendCall.__new__(SendCall)
+    call.stage = CALL_NOT_BEGUN
+    call.sender = sender
+    return call

@@ -28,8 +28,8 @@ from kafka_fast.control.messages import SendRaw, StartHeartbeats
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.net import process_life
-from kafka_fast.net.callers import Threads
-from kafka_fast.net.steps import InThread, Invoke, Request, Steps, run_steps
+from kafka_fast.net.callers import Callers, Threads
+from kafka_fast.net.steps import Breathe, InThread, Invoke, Request, Steps, run_steps
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.sim.worlds.actors import Actor
 from tests.sim.worlds.host import VirtualHost
@@ -137,6 +137,8 @@ class VirtualDriver:
             return request.function(*request.args)
         if isinstance(request, InThread):
             return request.function()
+        if isinstance(request, Breathe):
+            return None
         self._host.waiter.wait(request.is_over, request.deadline - self._host.now())
         return None
 
@@ -144,7 +146,7 @@ class VirtualDriver:
 class VirtualConsumerHost(VirtualHost):
     """The virtual world under one consumer: a `ConsumerHost`."""
 
-    callers = Threads()
+    callers: Callers = Threads()
     waiter: Waiter
 
     def make_driver(self, plane: DataPlane) -> VirtualDriver:

@@ -18,7 +18,7 @@ from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import UsageError
 from kafka_fast.net import process_life
-from kafka_fast.net.callers import Threads
+from kafka_fast.net.callers import Callers, Threads
 from kafka_fast.net.client_core import BREATH, EVENTS_AT_ONCE, ClientCore
 from kafka_fast.net.host import Addresses
 from kafka_fast.net.steps import Driver, Steps, run_steps
@@ -38,7 +38,7 @@ class HandHost:
     is_current = False
     mechanism = None
 
-    callers = Threads()
+    callers: Callers = Threads()
 
     def __init__(self) -> None:
         self.environment = VirtualMachine(0, 0, 0)
