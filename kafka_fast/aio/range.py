@@ -46,6 +46,7 @@ class RecordRange:
         self._consumer = AsyncRangeConsumer(plan.config, **plan.keywords)
         self._ranges: dict[TopicPartition, range] | None = None
         self._progress: RangeProgress | None = None
+        self._is_over = False
 
     async def ranges(self) -> dict[TopicPartition, range]:
         """Return the offsets to read, by partition; empty ranges are included.
@@ -76,15 +77,17 @@ class RecordRange:
             KafkaTimeoutError: there was no progress for default.api.timeout.ms.
             KafkaError: as in `ranges`, and in `Consumer.poll`.
         """
-        if self._consumer.is_closed:
+        if self._is_over:
             raise StopAsyncIteration
         try:
             await self.ranges()
             records = await self._next()
         except Exception:
+            self._is_over = True
             await self.close()
             raise
         if records is None:
+            self._is_over = True
             await self.close()
             raise StopAsyncIteration
         return records

@@ -253,11 +253,6 @@ class ConsumerBase:
 
     # The end
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether the consumer was closed. Any thread."""
-        return self._core.closed
-
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Refuse to be pickled."""
         raise TypeError("a Consumer cannot be pickled: make one where it is needed")

@@ -97,6 +97,8 @@ class LoopDriver:
 
     async def _wait(self, wait: Wait) -> None:
         """Suspend the task until a wait is over, or its deadline has come."""
+        if wait.is_over():
+            return
         loop = asyncio.get_running_loop()
         reader = self._readers.of(loop)
         self._wake.watch(True)  # before the look: an event after the look makes the loop look again
@@ -114,6 +116,7 @@ class LoopDriver:
                 reader.waiting.pop(over, None)
         finally:
             self._wake.watch(False)
+            reader.leave_if_idle()
             note_loop_ran(self._now())
 
 

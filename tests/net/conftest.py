@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from kafka_fast.control.producer import control as producer_control
 from kafka_fast.producer import guide
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.consuming import MakeConsumer
+from tests.net.driven import DrivenConsumer, DrivenProducer, close_loops
 from tests.net.producing import MakeProducer, new_topic
 
 
@@ -47,14 +49,48 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> float:
     return long
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of modules that say so with the blocking clients and with asyncio's."""
+    if "driver" not in metafunc.fixturenames or not getattr(metafunc.module, "DRIVERS", None):
+        return
+    mark = metafunc.definition.get_closest_marker("threads_only")
+    kinds = DRIVERS[:1] if mark is not None else DRIVERS
+    metafunc.parametrize("driver", kinds, indirect=True)
+
+
+DRIVERS = (
+    "threads",
+    pytest.param("asyncio", marks=pytest.mark.repeats("the blocking client's compiled code")),
+)
+
+
 @pytest.fixture
-def producer_on(kafka: EmbeddedKafka) -> Iterator[MakeProducer]:
+def driver(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Who runs the clients' steps: "threads" that block, or event loops of "asyncio"."""
+    yield getattr(request, "param", "threads")
+    close_loops()
+
+
+@pytest.fixture
+def consumer_class(driver: str) -> Any:
+    """The class of consumers; that of asyncio has blocking methods, see `driven`."""
+    return Consumer if driver == "threads" else DrivenConsumer
+
+
+@pytest.fixture
+def producer_class(driver: str) -> Any:
+    """The class of producers; that of asyncio has blocking methods, see `driven`."""
+    return Producer if driver == "threads" else DrivenProducer
+
+
+@pytest.fixture
+def producer_on(kafka: EmbeddedKafka, producer_class: Any) -> Iterator[MakeProducer]:
     """Producers that are closed in the end; short waits between tries."""
     made: list[Producer] = []
 
     def make(**config: object) -> Producer:
         quick = {"retry.backoff.ms": 20, "retry.backoff.max.ms": 100, "reconnect.backoff.ms": 20}
-        made.append(Producer({"bootstrap.servers": kafka.bootstrap, **quick}, **config))
+        made.append(producer_class({"bootstrap.servers": kafka.bootstrap, **quick}, **config))
         return made[-1]
 
     yield make
@@ -63,7 +99,7 @@ def producer_on(kafka: EmbeddedKafka) -> Iterator[MakeProducer]:
 
 
 @pytest.fixture
-def consumer_on(kafka: EmbeddedKafka) -> Iterator[MakeConsumer]:
+def consumer_on(kafka: EmbeddedKafka, consumer_class: Any) -> Iterator[MakeConsumer]:
     """Consumers that begin with the first record and are closed in the end; short waits."""
     made: list[Consumer] = []
 
@@ -74,7 +110,7 @@ def consumer_on(kafka: EmbeddedKafka) -> Iterator[MakeConsumer]:
             "reconnect.backoff.ms": 20,
         }
         start = {"auto_offset_reset": "earliest", **config}
-        made.append(Consumer({"bootstrap.servers": kafka.bootstrap, **quick}, **start))
+        made.append(consumer_class({"bootstrap.servers": kafka.bootstrap, **quick}, **start))
         return made[-1]
 
     yield make

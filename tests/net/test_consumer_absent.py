@@ -15,6 +15,8 @@ from tests.net.consuming import MakeConsumer, fill, partitions_of, read
 from tests.net.producing import new_topic
 from tests.waiting import TIMEOUT, eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:

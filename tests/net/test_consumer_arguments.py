@@ -19,6 +19,8 @@ from kafka_fast.testing.broker.versions import METADATA
 from tests.net.consuming import MakeConsumer, fill, read
 from tests.waiting import TIMEOUT
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 Call = Callable[[Consumer, TopicPartition], Any]
 
 BOTH = pytest.mark.parametrize("protocol", ["classic", "consumer"])

@@ -24,6 +24,8 @@ from tests.net.consuming import MakeConsumer, fill, partitions_of, read, values_
 from tests.net.producing import new_topic
 from tests.waiting import eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 
 @pytest.fixture
 def partition(topic: str) -> TopicPartition:

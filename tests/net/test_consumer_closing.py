@@ -36,6 +36,8 @@ from kafka_fast.testing.broker.versions import LIST_OFFSETS
 from tests.net.consuming import MakeConsumer, committed, fill, read
 from tests.waiting import TIMEOUT, eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 PACKAGE = str(Path(kafka_fast.__file__).parent) + os.sep
 AT_ONCE = 20.0
 """Seconds: by far not as long as the waits that are to be ended."""
@@ -118,6 +120,9 @@ CALLS: dict[str, Callable[[Consumer, TopicPartition], object]] = {
 }
 
 
+CLOSES = r"^(another thread|task 'close of .*') closes this consumer"
+
+
 class TestAnotherThread:
     @pytest.mark.parametrize("call", CALLS)
     def test_is_woken(
@@ -132,11 +137,12 @@ class TestAnotherThread:
         waiting = begin(other, consumer, lambda: CALLS[call](consumer, partition))
         with at_once():
             consumer.close()
-            with pytest.raises(WakeupError, match="another thread closes this consumer"):
+            with pytest.raises(WakeupError, match=CLOSES):
                 waiting.result(TIMEOUT)
         with pytest.raises(UsageError, match="the consumer is closed"):
             consumer.poll()
 
+    @pytest.mark.threads_only("it calls a blocking consumer in a thread of asyncio's")
     def test_of_a_cancelled_task_is_woken(self, consumer: Consumer) -> None:
         """`asyncio.to_thread` leaves its thread behind when it is cancelled."""
 
@@ -156,12 +162,16 @@ class TestAnotherThread:
     ) -> None:
         fill(kafka, topic, 100)
 
+        has_polled = threading.Event()
+
         def poll_for_ever() -> None:
             while True:
                 with suppress(WakeupError):
                     consumer.poll(0, 1)
+                has_polled.set()
 
-        polling = begin(other, consumer, poll_for_ever)
+        polling = other.submit(poll_for_ever)
+        assert has_polled.wait(TIMEOUT)
         with at_once():
             consumer.close()
             with pytest.raises(UsageError, match="the consumer is closed"):
@@ -295,6 +305,7 @@ class TestTwoClosers:
         assert diary.gone_in == ["MainThread"]
 
 
+@pytest.mark.threads_only("a signal handler cannot await")
 class TestThisThread:
     """A handler of a signal closes in the middle of whatever this thread does."""
 

@@ -41,6 +41,8 @@ from tests.net.consuming import (
 from tests.net.producing import new_topic
 from tests.waiting import TIMEOUT, eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 
 @pytest.fixture
 def group(topic: str) -> str:

@@ -40,6 +40,8 @@ from tests.net.consuming import FIRST_TIMESTAMP_MS, MakeConsumer, fill, partitio
 from tests.net.producing import new_topic
 from tests.waiting import TIMEOUT, eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 
 @pytest.fixture
 def partition(topic: str) -> TopicPartition:

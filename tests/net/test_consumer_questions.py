@@ -27,6 +27,8 @@ from tests.net.consuming import FIRST_TIMESTAMP_MS, MakeConsumer, fill, read
 from tests.net.producing import new_topic
 from tests.waiting import TIMEOUT, eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 HOUR_MS = 3_600_000
 
 

@@ -37,6 +37,8 @@ from kafka_fast.testing.broker.versions import (
 from tests.net.producing import TIMEOUT, MakeProducer, new_topic, send_and_check, values
 from tests.waiting import eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 
 def test_no_batch_overtakes_the_first_one_of_a_partition(
     kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer

@@ -10,6 +10,8 @@ from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import INIT_PRODUCER_ID, PRODUCE
 from tests.net.producing import TIMEOUT, MakeProducer, send_and_check, values
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 
 def test_the_leader_moves_all_the_time(
     kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer

@@ -12,6 +12,8 @@ from kafka_fast.types import RecordMetadata
 from tests.net.producing import TIMEOUT, MakeProducer, send_and_check
 from tests.waiting import eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 
 def test_an_unanswered_record_may_be_written(
     kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer

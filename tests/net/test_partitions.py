@@ -9,6 +9,8 @@ from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.null_broker import NullBroker
 from tests.net.producing import TIMEOUT, MakeProducer, new_topic
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 
 def test_without_a_key_the_spread_is_even() -> None:
     """Chi-square over the draws of a sticky partition; each record is a batch's worth."""

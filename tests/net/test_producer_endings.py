@@ -25,6 +25,8 @@ from tests.net.processes import ROOT, run, start
 from tests.net.sanitized import shown_by
 from tests.waiting import TIMEOUT, eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 COUNTS = {"few": 1, "some": 1_000, "many": 20_000}
 LATE = 100
 """Records that are pending when the broker dies."""

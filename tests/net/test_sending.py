@@ -9,6 +9,8 @@ from kafka_fast.testing.broker.versions import KAFKA_2_1
 from tests.net.producing import TIMEOUT, MakeProducer, new_topic, send_and_check
 from tests.waiting import eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 
 @pytest.mark.parametrize("acks", [0, 1, "all"])
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])

@@ -18,6 +18,8 @@ from tests.net.consuming import MakeConsumer
 from tests.net.producing import MIB, TIMEOUT, MakeProducer, attempt, send_and_check, values
 from tests.waiting import eventually
 
+DRIVERS = True  # every test runs with threads and with asyncio
+
 
 def test_an_unknown_topic_ends_with_max_block() -> None:
     with (
@@ -92,6 +94,7 @@ def test_partitions_of_a_topic_that_nobody_used_for_long(
     assert producer.partitions_for(topic) == before != []
 
 
+@pytest.mark.threads_only("a callback on the callback thread; in a loop it awaits")
 def test_a_callback_may_ask_for_partitions_that_are_known(
     kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer
 ) -> None:

@@ -1,0 +1,58 @@
+"""What the tests of asyncio's clients share: loops of both kinds, and cancellations on purpose."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, TypeVar
+
+import uvloop
+
+from tests.waiting import TIMEOUT
+
+T = TypeVar("T")
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
+
+
+def run(main: Coroutine[Any, Any, T], loop: str = "asyncio", *, debug: bool = False) -> T:
+    """Run a coroutine in a new event loop, within the tests' patience."""
+    made = LOOPS[loop]()
+    made.set_debug(debug)
+    try:
+        return made.run_until_complete(asyncio.wait_for(main, TIMEOUT))
+    finally:
+        made.run_until_complete(made.shutdown_asyncgens())
+        made.close()
+
+
+class Cancelled:
+    """Awaits something, and cancels it where it is suspended for the nth time."""
+
+    def __init__(self, awaitable: Awaitable[Any], place: int) -> None:
+        self._awaitable = awaitable
+        self.left = place
+        """Suspensions until the cancellation; it was cancelled if this is 0."""
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        steps = self._awaitable.__await__()
+        sent: object = None
+        while True:
+            try:
+                suspended = steps.send(sent) if sent is not None else next(steps)
+            except StopIteration as end:
+                return end.value
+            self.left -= 1
+            if self.left == 0:
+                suspended_on = suspended
+                if suspended_on is not None:  # as a task does: what it waits for is cancelled, too
+                    suspended_on._asyncio_future_blocking = False
+                    suspended_on.cancel()
+                try:
+                    suspended = steps.throw(asyncio.CancelledError())
+                except StopIteration as end:
+                    return end.value
+            sent = yield suspended

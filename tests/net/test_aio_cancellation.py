@@ -1,0 +1,251 @@
+"""A cancelled call leaves an asynchronous client consistent, wherever it waited."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from kafka_fast import TopicPartition, aio
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import OFFSET_COMMIT, PRODUCE
+from tests.net.consuming import committed, fill
+from tests.net.looped import Cancelled, run
+from tests.net.producing import new_topic, values
+from tests.waiting import TIMEOUT, eventually
+
+COUNT = 40
+
+QUICK = {"retry.backoff.ms": 20, "reconnect.backoff.ms": 20, "fetch.max.wait.ms": 20}
+
+
+def consumer_of(kafka: EmbeddedKafka, **config: object) -> aio.Consumer:
+    start: Any = {"bootstrap_servers": kafka.bootstrap, "auto_offset_reset": "earliest", **config}
+    return aio.Consumer(QUICK, **start)
+
+
+def producer_of(kafka: EmbeddedKafka, **config: Any) -> aio.Producer:
+    quick = {"retry.backoff.ms": 20, "reconnect.backoff.ms": 20}
+    return aio.Producer({"bootstrap.servers": kafka.bootstrap, **quick}, **config)
+
+
+class Interrupted:
+    """Calls of which one is cancelled: where they are suspended for the nth time in all."""
+
+    def __init__(self, place: int) -> None:
+        self.left = place
+
+    async def call(self, awaitable: Awaitable[Any]) -> tuple[bool, Any]:
+        """Return whether the call has ended, and its result; False: it was cancelled."""
+        if self.left <= 0:
+            return True, await awaitable
+        one = Cancelled(awaitable, self.left)
+        try:
+            result = await one
+        except asyncio.CancelledError:
+            return False, None
+        finally:
+            self.left = one.left
+        return True, result
+
+
+def test_anywhere_in_the_life_of_a_member(kafka: EmbeddedKafka, topic: str) -> None:
+    """Every record comes once, and what was committed in the end is all of them."""
+    fill(kafka, topic, COUNT)
+
+    async def live(place: int, group: str) -> bool:
+        interrupted = Interrupted(place)
+        consumer = consumer_of(kafka, group_id=group, max_poll_records=15)
+        consumer.subscribe([topic])
+        found: list[int] = []
+        while len(found) < COUNT:
+            _, records = await interrupted.call(consumer.poll(TIMEOUT))
+            found += records.offsets() if records else []
+        assert found == list(range(COUNT))
+        while not (await interrupted.call(consumer.commit()))[0]:
+            pass
+        await interrupted.call(consumer.close())
+        await asyncio.to_thread(eventually, lambda: consumer._core.has_ended)
+        assert committed(kafka, group) == {(topic, 0): COUNT}
+        await asyncio.to_thread(eventually, lambda: members_of(kafka, group) == 0)
+        return interrupted.left <= 0
+
+    for place in itertools.count(1):
+        if not run(live(place, f"{topic}-{place}")):
+            break
+    assert place > 5, "there are more places than that"
+
+
+def members_of(kafka: EmbeddedKafka, group: str) -> int:
+    return kafka.on_cluster(lambda cluster: len(cluster.state.groups[group].members))
+
+
+def test_a_commit_that_was_begun_goes_on(kafka: EmbeddedKafka, topic: str) -> None:
+    fill(kafka, topic, COUNT)
+
+    async def main() -> None:
+        async with consumer_of(kafka, group_id=topic, enable_auto_commit=False) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            await consumer.poll(TIMEOUT)
+            kafka.faults.delay(0.2, api=OFFSET_COMMIT, count=1)
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(consumer.commit(), 0.05)
+            await asyncio.to_thread(
+                eventually, lambda: committed(kafka, topic) == {(topic, 0): COUNT}
+            )
+
+    run(main())
+
+
+def test_a_close_that_was_begun_goes_on(kafka: EmbeddedKafka, topic: str) -> None:
+    """Longer than the moment for which a blocking close goes on after Ctrl-C."""
+    fill(kafka, topic, COUNT)
+
+    async def main() -> None:
+        consumer = consumer_of(kafka, group_id=topic)
+        consumer.subscribe([topic])
+        assert len(await consumer.poll(TIMEOUT)) == COUNT
+        kafka.faults.delay(0.5, api=OFFSET_COMMIT, count=1)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(consumer.close(), 0.05)
+        await asyncio.to_thread(eventually, lambda: consumer._core.has_ended)
+        assert committed(kafka, topic) == {(topic, 0): COUNT}
+        assert members_of(kafka, topic) == 0
+
+    run(main())
+
+
+def test_anywhere_in_a_loop_over_records(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main(place: int) -> bool:
+        interrupted = Interrupted(place)
+        async with consumer_of(kafka) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            records = consumer.__aiter__()
+            found: list[int] = []
+            while len(found) < COUNT:
+                if len(found) == kafka.end_offset(topic, 0):
+                    asyncio.get_running_loop().call_later(0.01, fill, kafka, topic, 10)
+                has_ended, record = await interrupted.call(records.__anext__())
+                found += [record.offset] if has_ended else []
+            assert found == list(range(COUNT))
+        return interrupted.left <= 0
+
+    for place in itertools.count(1):
+        if not run(main(place)):
+            break
+    assert place > 4, "there are more places than that"
+
+
+Sending = Callable[[aio.Producer, str, bytes], Awaitable[Any]]
+
+
+async def send_bulk(producer: aio.Producer, topic: str, value: bytes) -> Any:
+    return await producer.send_many(topic, [value])
+
+
+@pytest.mark.parametrize("send", [aio.Producer.send, send_bulk], ids=["send", "send_many"])
+class TestSends:
+    def test_that_wait_for_metadata_take_nothing(
+        self, kafka: EmbeddedKafka, topic: str, send: Sending
+    ) -> None:
+        async def main(place: int, to: str) -> bool:
+            async with producer_of(kafka) as producer:
+                one = Cancelled(send(producer, to, b"first"), place)
+                sent = [b"first"]
+                try:
+                    await one
+                except asyncio.CancelledError:
+                    sent = []
+                await send(producer, to, b"second")
+                await producer.flush()
+                assert values(kafka, to) == [*sent, b"second"]
+                return one.left <= 0
+
+        for place in itertools.count(1):
+            if not run(main(place, new_topic(kafka, topic))):
+                break
+        assert place > 1, "it had to wait"
+
+    def test_that_wait_for_room_take_nothing(
+        self, kafka: EmbeddedKafka, topic: str, send: Sending
+    ) -> None:
+        async def main() -> None:
+            big = bytes(60_000)
+            async with producer_of(
+                kafka, buffer_memory=1 << 17, batch_size=1 << 16, max_block_ms=60_000
+            ) as producer:
+                await send(producer, topic, b"first")
+                await producer.flush()
+                kafka.pause(1)
+                sent = 1
+                for _ in range(10):
+                    sending = asyncio.ensure_future(send(producer, topic, big))
+                    done, _ = await asyncio.wait([sending], timeout=0.1)
+                    if not done:
+                        break
+                    sent += 1
+                sending.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await sending
+                kafka.resume(1)
+                await send(producer, topic, b"last")
+                await producer.flush()
+            assert len(values(kafka, topic)) == sent + 1
+
+        run(main())
+
+    def test_that_have_returned_are_not_undone(
+        self, kafka: EmbeddedKafka, topic: str, send: Sending
+    ) -> None:
+        async def main() -> None:
+            async with producer_of(kafka) as producer:
+                await producer.partitions_for(topic)
+                kafka.faults.delay(0.1, api=PRODUCE, count=1)
+                delivery = await send(producer, topic, b"x")
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(delivery, 0.02)
+                await delivery
+
+        run(main())
+        assert values(kafka, topic) == [b"x"]
+
+
+def test_a_flush_may_be_cancelled_anywhere(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        async with producer_of(kafka, linger_ms=60_000) as producer:
+            await producer.partitions_for(topic)
+            for place in itertools.count(1):
+                await producer.send(topic, b"%d" % place)
+                one = Cancelled(producer.flush(), place)
+                try:
+                    assert await one == 0
+                except asyncio.CancelledError:
+                    continue
+                break
+            assert place > 1, "it had to wait"
+            assert values(kafka, topic) == [b"%d" % number for number in range(1, place + 1)]
+
+    run(main())
+
+
+def test_a_close_of_a_producer_goes_on(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main(place: int) -> bool:
+        producer = producer_of(kafka, linger_ms=60_000)
+        await producer.partitions_for(topic)
+        await producer.send(topic, b"%d" % place)
+        one = Cancelled(producer.close(), place)
+        try:
+            await one
+        except asyncio.CancelledError:
+            pass
+        await asyncio.to_thread(eventually, lambda: producer._core.queues.dead)
+        return one.left <= 0
+
+    for place in itertools.count(1):
+        if not run(main(place)):
+            break
+    assert place > 2, "it waits for deliveries, and for threads"
+    assert values(kafka, topic) == [b"%d" % number for number in range(1, place + 1)]

@@ -1,0 +1,646 @@
+"""Asynchronous clients in their loops: who may call them, which loops there are, what is left."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import sys
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
+
+import pytest
+
+from kafka_fast import TopicPartition, WouldWaitError, aio
+from kafka_fast.errors import (
+    DeliveryError,
+    InvalidRecord,
+    KafkaTimeoutError,
+    UsageError,
+    WakeupError,
+)
+from kafka_fast.net import process_life
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import PRODUCE
+from kafka_fast.types import RecordMetadata
+from tests.net.consuming import committed, fill
+from tests.net.looped import LOOPS, run
+from tests.net.producing import entries, new_topic, values
+from tests.waiting import TIMEOUT, eventually
+
+QUICK = {"retry.backoff.ms": 20, "reconnect.backoff.ms": 20, "fetch.max.wait.ms": 20}
+
+
+def consumer_of(kafka: EmbeddedKafka, **config: object) -> aio.Consumer:
+    start: Any = {"bootstrap_servers": kafka.bootstrap, "auto_offset_reset": "earliest", **config}
+    return aio.Consumer(QUICK, **start)
+
+
+def producer_of(kafka: EmbeddedKafka, **config: Any) -> aio.Producer:
+    return aio.Producer(bootstrap_servers=kafka.bootstrap, retry_backoff_ms=20, **config)
+
+
+@pytest.fixture(params=LOOPS)
+def loop(request: pytest.FixtureRequest) -> str:
+    """Each kind of event loop."""
+    name: str = request.param
+    return name
+
+
+async def round_trip(kafka: EmbeddedKafka, topic: str, count: int = 100) -> None:
+    """Send, await each handle, and read all of it in a group."""
+    async with producer_of(kafka) as producer:
+        handles = [await producer.send(topic, b"%d" % number) for number in range(count)]
+        assert [(await one).offset for one in handles] == list(range(count))
+    async with consumer_of(kafka, group_id=topic) as consumer:
+        consumer.subscribe([topic])
+        found = []
+        async for record in consumer:
+            found.append(record.value)
+            if len(found) == count:
+                break
+        await consumer.commit()
+    assert found == [b"%d" % number for number in range(count)]
+    assert committed(kafka, topic) == {(topic, 0): count}
+
+
+# ---- loops ----
+
+
+def test_each_kind_of_loop(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
+    run(round_trip(kafka, topic), loop)
+
+
+def test_debug_mode_has_nothing_to_say(
+    kafka: EmbeddedKafka, topic: str, loop: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither slow callbacks nor coroutines that nobody awaits; warnings are errors here."""
+    with caplog.at_level(logging.WARNING, logger="asyncio"):
+        run(round_trip(kafka, topic), loop, debug=True)
+        gc.collect()
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
+
+
+def test_one_client_in_a_loop_after_the_other(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
+    """As programs do that call `asyncio.run` again and again."""
+    fill(kafka, topic, 5)
+    producer, consumer = producer_of(kafka), consumer_of(kafka)
+    consumer.assign([TopicPartition(topic, 0)])
+
+    async def main(number: int) -> None:
+        assert (await producer.send_and_wait(topic, b"x")).offset == 5 + number
+        assert len(await consumer.poll(TIMEOUT, 1)) == 1
+
+    for number in range(5):
+        run(main(number), loop)
+    run(producer.close(), loop)
+    run(consumer.close(), loop)
+
+
+def test_loops_of_several_threads_share_a_producer(
+    kafka: EmbeddedKafka, topic: str, loop: str
+) -> None:
+    producer = producer_of(kafka)
+    found: list[int] = []
+
+    async def main() -> None:
+        for _ in range(20):
+            handles = [await producer.send(topic, b"x") for _ in range(20)]
+            found.extend(one.offset for one in await asyncio.gather(*handles))
+
+    threads = [threading.Thread(target=run, args=[main(), loop]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(TIMEOUT)
+    run(producer.close(), loop)
+    assert sorted(found) == list(range(4 * 20 * 20))
+
+
+def test_a_loop_that_is_closed_under_its_clients(
+    kafka: EmbeddedKafka, topic: str, loop: str
+) -> None:
+    """What was accepted is accepted; another loop goes on with the clients."""
+    producer = producer_of(kafka, linger_ms=60_000)
+    consumer = consumer_of(kafka)
+    consumer.assign([TopicPartition(topic, 0)])
+    polling: list[asyncio.Task[Any]] = []
+
+    async def main() -> None:
+        await producer.send(topic, b"x")
+        polling.append(asyncio.create_task(consumer.poll(TIMEOUT)))
+        await asyncio.sleep(0.05)
+
+    made = LOOPS[loop]()
+    made.run_until_complete(main())
+    for task in polling:  # as `asyncio.run` does
+        task.cancel()
+    made.run_until_complete(asyncio.gather(*polling, return_exceptions=True))
+    made.close()
+    run(producer.close(), loop)
+
+    async def go_on() -> None:
+        assert (await consumer.poll(TIMEOUT)).values() == [b"x"]
+        await consumer.close()
+
+    run(go_on(), loop)
+
+
+def test_what_is_not_closed_is_told_of(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        producer, consumer = producer_of(kafka), consumer_of(kafka)
+        await producer.send(topic, b"x")
+        consumer.assign([TopicPartition(topic, 0)])
+        await consumer.poll(0)
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        run(main())
+        gc.collect()
+    said = sorted(str(one.message) for one in told)
+    assert ["was collected before it was closed" in said[0], "was not closed" in said[1]] == [
+        True,
+        True,
+    ]
+    eventually(lambda: values(kafka, topic) == [b"x"], "what was accepted")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio.TaskGroup came with Python 3.11")
+def test_task_groups_and_timeouts(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
+    async def main() -> None:
+        async with producer_of(kafka) as producer, asyncio.TaskGroup() as tasks:
+            for _ in range(20):
+                tasks.create_task(producer.send_and_wait(topic, b"x"))
+                tasks.create_task(producer.send(topic, b"y"))
+        async with consumer_of(kafka) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            found: list[int] = []
+
+            async def read() -> None:
+                async with asyncio.timeout(0.3):
+                    while True:
+                        found.extend((await consumer.poll(10)).offsets())
+
+            with pytest.raises(TimeoutError):
+                await read()
+            assert found == list(range(40))
+
+    run(main(), loop)
+
+
+# ---- who may call ----
+
+
+def test_a_second_task_is_told_who_is_the_first(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        async with consumer_of(kafka) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            first = asyncio.create_task(consumer.poll(TIMEOUT), name="the first")
+            await asyncio.sleep(0.01)
+            for call in (
+                lambda: consumer.poll(0),
+                lambda: consumer.position(TopicPartition(topic, 0)),
+                consumer.lag,
+            ):
+                with pytest.raises(UsageError, match="task 'the first' uses this consumer"):
+                    await call()
+            with pytest.raises(UsageError, match="task 'the first' uses this consumer"):
+                consumer.assignment()
+            consumer.wakeup()
+            with pytest.raises(WakeupError):
+                await first
+            assert await consumer.poll(0) is not None
+
+    run(main())
+
+
+def test_a_close_ends_another_tasks_poll(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        consumer = consumer_of(kafka, group_id=topic)
+        consumer.subscribe([topic])
+        polling = asyncio.create_task(consumer.poll(TIMEOUT))
+        await asyncio.sleep(0.05)
+        await asyncio.gather(consumer.close(), consumer.close())
+        with pytest.raises(WakeupError, match="closes this consumer"):
+            await polling
+        with pytest.raises(UsageError, match="closed"):
+            await consumer.poll()
+
+    run(main())
+
+
+class Listener(aio.RebalanceListener):
+    """Commits what was read, in the task that polls."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def on_partitions_assigned(
+        self, consumer: aio.Consumer, partitions: Collection[TopicPartition]
+    ) -> None:
+        self.heard.append(f"assigned {len(partitions)}")
+
+    async def on_partitions_revoked(
+        self, consumer: aio.Consumer, partitions: Collection[TopicPartition]
+    ) -> None:
+        await asyncio.sleep(0.01)
+        await consumer.commit()
+        self.heard.append(f"revoked {len(partitions)}")
+
+
+def test_listeners_are_functions_or_coroutines(kafka: EmbeddedKafka, topic: str) -> None:
+    fill(kafka, topic, 10)
+    listener = Listener()
+
+    async def main() -> None:
+        async with consumer_of(kafka, group_id=topic, enable_auto_commit=False) as consumer:
+            consumer.subscribe([topic], listener=listener)
+            assert len(await consumer.poll(TIMEOUT)) == 10
+            told: list[object] = []
+
+            async def tell(offsets: object, error: object) -> None:
+                await asyncio.sleep(0)
+                told.append(error)
+
+            await consumer.commit(sync=False, callback=tell)
+            await consumer.commit(callback=tell)
+            assert told == [None, None]
+
+    run(main())
+    assert listener.heard == ["assigned 1", "revoked 1"]
+    assert committed(kafka, topic) == {(topic, 0): 10}
+
+
+def test_a_lost_partition_is_revoked_unless_the_listener_says_otherwise() -> None:
+    listener = Listener()
+
+    class Plain(aio.RebalanceListener):
+        def on_partitions_revoked(self, consumer: Any, partitions: Any) -> None:
+            listener.heard.append("plain")
+
+    run(Plain().on_partitions_lost(None, []))  # type: ignore[arg-type]
+    run(aio.RebalanceListener().on_partitions_lost(None, []))  # type: ignore[arg-type]
+    assert listener.heard == ["plain"]
+
+
+def test_no_topics_are_a_mistake_here(kafka: EmbeddedKafka) -> None:
+    async def main() -> None:
+        async with consumer_of(kafka, group_id="g") as consumer:
+            with pytest.raises(UsageError, match=r"await consumer.unsubscribe\(\)"):
+                consumer.subscribe([])
+
+    run(main())
+
+
+# ---- sending ----
+
+
+def test_a_send_that_nobody_awaits_sends_nothing_and_is_told_of(
+    kafka: EmbeddedKafka, topic: str
+) -> None:
+    async def main() -> None:
+        async with producer_of(kafka) as producer:
+            await producer.partitions_for(topic)
+            with pytest.warns(RuntimeWarning, match="'Producer.send' was never awaited"):
+                producer.send(topic, b"x")
+            call = producer.send(topic, b"y")
+            await call
+            with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
+                await call
+            other = producer.send(topic, b"z")
+            other.close()
+            assert asyncio.iscoroutine(other)
+
+    run(main())
+    assert values(kafka, topic) == [b"y"]
+
+
+def test_a_send_that_never_waits(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        async with producer_of(kafka, buffer_memory=1 << 17, batch_size=1 << 16) as producer:
+            with pytest.raises(WouldWaitError) as missing:
+                producer.send_nowait(topic, b"x")
+            assert (missing.value.topic, missing.value.size) == (topic, 0)
+            deadline = time.monotonic() + TIMEOUT
+            while True:  # the metadata come, because they were asked for
+                try:
+                    producer.send_nowait(topic, b"first")
+                    break
+                except WouldWaitError:
+                    assert time.monotonic() < deadline
+                    await asyncio.sleep(0.01)
+            await producer.flush()
+            kafka.pause(1)
+
+            def send_until_full() -> None:
+                for _ in range(100):
+                    producer.send_nowait(topic, bytes(10_000))
+
+            with pytest.raises(WouldWaitError, match=r"no room in buffer.memory") as full:
+                send_until_full()
+            assert full.value.size > 10_000
+            kafka.resume(1)
+            await producer.flush()
+            with pytest.raises(UsageError, match=r"larger than buffer\.memory"):
+                producer.send_nowait(topic, bytes(1 << 18))
+
+    run(main())
+
+
+def test_a_send_waits_as_long_as_it_may(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.01)
+                ticks += 1
+
+        async with producer_of(
+            kafka, buffer_memory=1 << 17, batch_size=1 << 16, max_block_ms=300
+        ) as producer:
+            ticking = asyncio.create_task(tick())
+            await producer.send_and_wait(topic, b"first")
+            kafka.pause(1)
+            for send in (
+                lambda: producer.send(topic, bytes(10_000)),
+                lambda: producer.send_many(topic, [bytes(10_000)]),
+            ):
+
+                async def send_until_full(send: Callable[[], Awaitable[object]]) -> None:
+                    while True:
+                        await send()
+
+                with pytest.raises(KafkaTimeoutError, match=r"after max.block.ms \(300\)"):
+                    await send_until_full(send)
+            assert ticks > 20, "the loop was not held"
+            kafka.resume(1)
+            ticking.cancel()
+
+    run(main())
+
+
+def test_bulk_calls(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    count = 20_000
+
+    async def main() -> None:
+        other = new_topic(kafka, "other")
+        async with producer_of(kafka, buffer_memory=1 << 20, batch_size=1 << 16) as producer:
+            many = await producer.send_many(topic, [b"%d" % number for number in range(count)])
+            table = pyarrow.table({"value": [b"x"] * count, "topic": [topic, other] * (count // 2)})
+            rows = await producer.send_table(None, table)
+            results = await asyncio.gather(many, rows)
+            assert [(one.records, one.failed) for one in results] == [(count, 0), (count, 0)]
+        assert kafka.end_offset(topic, 0) == count + count // 2
+        assert values(kafka, topic)[:count] == [b"%d" % number for number in range(count)]
+
+    run(main(), loop)
+
+
+def test_users_code_of_a_producer(kafka: EmbeddedKafka) -> None:
+    """Serializers and partitioners are called once for a record, also if it has to wait."""
+    topic = new_topic(kafka, "prepared", partitions=3)
+    called: list[object] = []
+
+    def serialize(value: Any) -> bytes:
+        called.append(value)
+        return b"%d" % value
+
+    def choose(topic: str, key: Any, value: Any, count: int) -> int:
+        return int(value) % count
+
+    async def main() -> None:
+        async with producer_of(
+            kafka, value_serializer=serialize, partitioner_class=choose
+        ) as producer:
+            for number in range(6):
+                await producer.send(topic, number)
+            await (await producer.send_many(topic, list(range(6, 12))))
+            for partition in range(3):
+                assert values(kafka, topic, partition) == [
+                    b"%d" % number for number in range(partition, 12, 3)
+                ]
+
+    run(main())
+    assert called == list(range(12))
+
+
+def test_other_tasks_run_while_nothing_has_to_wait(kafka: EmbeddedKafka, topic: str) -> None:
+    """A million sends, or records, need no wait. Others are let in once a millisecond."""
+    count = 30_000
+
+    async def main() -> None:
+        runs = 0
+
+        async def others() -> None:
+            nonlocal runs
+            while True:
+                await asyncio.sleep(0)
+                runs += 1
+
+        async with producer_of(kafka) as producer:
+            await producer.partitions_for(topic)
+            task = asyncio.create_task(others())
+            for number in range(count):
+                await producer.send(topic, b"%d" % number)
+            assert runs > 5
+            await producer.flush()
+            runs = 0
+            await producer.send_many(new_topic(kafka, "other"), [b"x"] * 20 * count)
+            assert runs > 3
+            await producer.flush()
+        async with consumer_of(kafka, fetch_max_bytes=50_000_000) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            await consumer.poll(TIMEOUT, 1)
+            runs = found = 0
+            async for _ in consumer:
+                found += 1
+                if found == count - 1:
+                    break
+            assert runs > 5
+        task.cancel()
+
+    run(main())
+
+
+class TestCallbacks:
+    """They run in the loop, and may be coroutines."""
+
+    def test_of_every_call(self, kafka: EmbeddedKafka, topic: str, loop: str) -> None:
+        told: list[tuple[str, int, threading.Thread]] = []
+
+        def plain(error: DeliveryError | None, metadata: RecordMetadata) -> None:
+            told.append(("plain", metadata.offset, threading.current_thread()))
+
+        async def awaited(error: DeliveryError | None, metadata: RecordMetadata) -> None:
+            await asyncio.sleep(0.01)
+            told.append(("awaited", metadata.offset, threading.current_thread()))
+
+        async def main() -> None:
+            async with producer_of(kafka, on_delivery=awaited) as producer:
+                await producer.send(topic, b"x")
+                await producer.send(topic, b"x", on_delivery=plain)
+                producer.send_nowait(topic, b"x")
+                producer.send_nowait(topic, b"x", on_delivery=plain)
+                await producer.send_many(topic, [b"x", b"x"])
+                assert await producer.flush() == 0
+                assert len(told) == 6, "a flush waits for callbacks"
+            assert {thread for _, _, thread in told} == {threading.current_thread()}
+
+        run(main(), loop)
+        assert sorted(offset for _, offset, _ in told) == list(range(6))
+        assert [kind for kind, offset, _ in sorted(told, key=lambda one: one[1])] == [
+            "awaited",
+            "plain",
+            "awaited",
+            "plain",
+            "awaited",
+            "awaited",
+        ]
+
+    def test_that_wait_for_deliveries(self, kafka: EmbeddedKafka, topic: str) -> None:
+        raised: list[BaseException] = []
+
+        async def main() -> None:
+            producer = producer_of(kafka)
+
+            async def flush(error: Any, metadata: Any) -> None:
+                try:
+                    await producer.flush()
+                except UsageError as error:
+                    raised.append(error)
+                await producer.send(topic, b"second")
+                await producer.close()  # it does not wait
+
+            await producer.send(topic, b"first", on_delivery=flush)
+            await asyncio.to_thread(eventually, lambda: producer._core.queues.dead)
+
+        run(main())
+        assert "must not wait" in str(raised[0])
+        assert values(kafka, topic) == [b"first", b"second"]
+
+    def test_that_raise(
+        self, kafka: EmbeddedKafka, topic: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def plain(error: Any, metadata: Any) -> None:
+            raise ZeroDivisionError
+
+        async def awaited(error: Any, metadata: Any) -> None:
+            raise ZeroDivisionError
+
+        async def main() -> None:
+            async with producer_of(kafka) as producer:
+                for callback in (plain, awaited):
+                    await producer.send(topic, b"x", on_delivery=callback)
+
+        run(main())
+        assert sum("has raised" in line for line in caplog.messages) == 2
+
+
+def test_losses_are_raised(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        async with producer_of(kafka) as producer:
+            await producer.partitions_for(topic)
+            kafka.faults.error(PRODUCE, InvalidRecord, topic=topic, count=2)
+            producer.send_nowait(topic, b"x")
+            with pytest.raises(DeliveryError, match="nobody was told"):
+                await producer.flush()
+            with pytest.raises(DeliveryError):
+                await producer.send_and_wait(topic, b"x")
+
+    run(main())
+
+
+# ---- reading a range ----
+
+
+def test_a_range(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
+    fill(kafka, topic, 100)
+
+    async def main() -> None:
+        found: list[int] = []
+        config = {"bootstrap.servers": kafka.bootstrap}
+        async for records in aio.read_range(topic, 10, 90, max_records=7, config=config):
+            found += records.offsets()
+        assert found == list(range(10, 90))
+        async with aio.read_range(topic, config=config) as steps:
+            assert repr(steps) == "RecordRange(not begun)"
+            assert await steps.ranges() == {TopicPartition(topic, 0): range(100)}
+            assert repr(steps) == "RecordRange(1 partitions, 100 offsets)"
+        pytest.importorskip("pyarrow")
+        assert (await aio.read_range(topic, config=config).to_arrow()).num_rows == 100
+        assert (await aio.read_range(topic, 100, config=config).to_arrow()).num_rows == 0
+        tables = [it async for it in aio.read_range(topic, max_records=40, config=config).tables()]
+        assert sum(table.num_rows for table in tables) == 100
+
+    run(main(), loop)
+
+
+def test_a_range_that_cannot_be_read(kafka: EmbeddedKafka) -> None:
+    async def main() -> None:
+        before = len(process_life.living)
+        steps = aio.read_range("absent", bootstrap_servers=kafka.bootstrap)
+        with pytest.raises(Exception, match="absent"):
+            await steps.__anext__()
+        assert len(process_life.living) == before, "its consumer was closed"
+        with pytest.raises(StopAsyncIteration):
+            await steps.__anext__()
+        with pytest.raises(UsageError, match="without a group"):
+            aio.read_range("t", bootstrap_servers=kafka.bootstrap, group_id="g")
+
+    run(main())
+
+
+# ---- what is left ----
+
+
+def test_nothing_is_left_of_cancelled_polls(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
+    async def main() -> None:
+        async with consumer_of(kafka) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            await consumer.poll(0.05)
+            reader = weakref.ref(consumer._driver._readers.of(asyncio.get_running_loop()))
+            fds, tasks = entries("/proc/self/fd"), len(asyncio.all_tasks())
+            for _ in range(10_000):
+                polling = asyncio.ensure_future(consumer.poll(TIMEOUT))
+                await asyncio.sleep(0)
+                polling.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await polling
+            assert (entries("/proc/self/fd"), len(asyncio.all_tasks())) == (fds, tasks)
+            found = reader()
+            assert found is not None
+            assert not found.waiting
+            fill(kafka, topic, 3)
+            assert (await consumer.poll(TIMEOUT)).offsets() == [0, 1, 2]
+
+    run(main(), loop)
+
+
+def test_nothing_is_left_of_clients_that_are_closed(
+    kafka: EmbeddedKafka, topic: str, loop: str
+) -> None:
+    async def main() -> None:
+        async def open_and_close() -> None:
+            async with producer_of(kafka) as producer, consumer_of(kafka) as consumer:
+                consumer.assign([TopicPartition(topic, 0)])
+                await producer.send_and_wait(topic, b"x")
+                assert await consumer.poll(TIMEOUT)
+
+        await open_and_close()
+        gc.collect()
+        fds, threads = len(entries("/proc/self/fd")), threading.active_count()
+        for _ in range(1_000 if loop == "asyncio" else 100):
+            await open_and_close()
+        gc.collect()
+        assert len(entries("/proc/self/fd")) <= fds
+        assert threading.active_count() <= threads
+        assert len(asyncio.all_tasks()) <= 2
+
+    run(main(), loop)
