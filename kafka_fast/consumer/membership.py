@@ -226,13 +226,23 @@ class Membership:
             self._core.call(lambda now: group.handle_revoked(wanted, now))
 
     def _give_up(self, wanted: RevokeWanted, deadline: float) -> Steps[None]:
-        """Commit, tell the listener, and stop reading these partitions."""
+        """Commit, tell the listener, and stop reading these partitions.
+
+        If the commit is interrupted (Ctrl-C, a cancellation), it goes on without us. The listener
+        hears of the partitions all the same, before the interruption is raised.
+        """
         began = self._core.now()
         owned = wanted.partitions & frozenset(self._reading.intake.partitions)
         generation = self.group.member.identity.generation
+        interruptions: list[BaseException] = []  # no variable: that would be a cycle
         try:
             if owned and not wanted.lost and self._settings.enable_auto_commit:
-                yield from self._commit_before_revocation(owned, deadline)
+                try:
+                    yield from self._commit_before_revocation(owned, deadline)
+                except (Exception, GeneratorExit):
+                    raise
+                except BaseException as error:
+                    interruptions.append(error)
             if owned and self._listener is not None:
                 hear = self._listener
                 tell = hear.on_partitions_lost if wanted.lost else hear.on_partitions_revoked
@@ -243,6 +253,8 @@ class Membership:
             self._reading.assign(left, by_hand=False)
             kind = "lost" if wanted.lost else "revoked"
             self._note(kind, owned, generation, wanted.reason, began)
+        if interruptions:
+            raise interruptions.pop()
 
     def _assign(self, wanted: AssignWanted) -> Steps[None]:
         began = self._core.now()

@@ -15,7 +15,7 @@ import pytest
 from kafka_fast.net import process_life
 from tests.sim.seeds import check, check_processes
 from tests.sim.worlds.group_checker import Wrong
-from tests.sim.worlds.group_plan import make_group_plan
+from tests.sim.worlds.group_plan import CANCELS, make_group_plan
 from tests.sim.worlds.group_users import User
 from tests.sim.worlds.group_world import run_group_seed
 
@@ -72,6 +72,7 @@ def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:
     users = [user for plan in plans for user in plan.users]
     assert {user.commits for user in users} == {"auto", "sync", "async", "record", "listener"}
     assert {user.instance is None for user in users} == {True, False}
+    assert {user.cancels for user in users} == set(CANCELS)
     resets = {plan.config["auto.offset.reset"] for plan in plans if plan.trims}
     assert resets == {"earliest", "latest", "none", "by_duration:PT2S"}
     assert {plan.recreations for plan in plans} == {0, 1, 2}
@@ -140,4 +141,11 @@ def test_a_loop_that_hears_of_a_new_topic_drops_none_of_its_records() -> None:
 def test_a_user_who_holds_the_gil_has_polled_before() -> None:
     """Regression of the checker: a loop over records of an earlier poll was taken for a poll."""
     result = run_group_seed(1147)
+    assert not result.faults, result.report()
+
+
+def test_a_cancelled_commit_before_a_revocation_leaves_no_listener_untold() -> None:
+    """Regression: the partitions were given up, and the listener never heard of it."""
+    result = run_group_seed(174)
+    assert any(": cancelled" in line for line in result.log)
     assert not result.faults, result.report()

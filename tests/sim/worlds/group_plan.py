@@ -30,6 +30,9 @@ SLOW = 0.005
 """Seconds of latency from which on a login takes long."""
 
 
+CANCELS = (None, None, 0.0, 0.02, 0.1)
+
+
 @dataclass(frozen=True, slots=True)
 class UserPlan:
     """One user, who runs one consumer after the other."""
@@ -54,6 +57,9 @@ class UserPlan:
     """Seconds between a consumer's end and the next one's beginning, at most."""
     instance: str | None
     config: dict[str, Any]
+    cancels: float | None = None
+    """Of all waits: that the user's task is cancelled in it. None: the consumer is a blocking one.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +136,15 @@ def make_group_plan(seed: int) -> GroupPlan:
     may_choose = pattern is None and len(topics) > 1
     holds_gil = grips.choice((0.0, 0.05, 0.2) if calm else (0.0, 0.0, 0.0, 0.05))
     users = tuple(
-        _user(source, number, duration, static=static, may_look=may_look) for number in range(count)
+        _user(
+            source,
+            number,
+            duration,
+            static=static,
+            may_look=may_look,
+            cancels=random.Random(f"group tasks/{seed}/{number}").choice(CANCELS),
+        )
+        for number in range(count)
     )
     network = make_network(source, calm=calm)
     return GroupPlan(
@@ -217,7 +231,13 @@ def _config(source: random.Random, nodes: int, *, is_consumer_protocol: bool) ->
 
 
 def _user(
-    source: random.Random, number: int, duration: float, *, static: bool, may_look: bool
+    source: random.Random,
+    number: int,
+    duration: float,
+    *,
+    static: bool,
+    may_look: bool,
+    cancels: float | None,
 ) -> UserPlan:
     commits = source.choice(COMMITS)
     return UserPlan(
@@ -239,4 +259,5 @@ def _user(
             "enable.auto.commit": commits == "auto",
             "max.poll.records": source.choice((1, 10, 500)),
         },
+        cancels=cancels,
     )

@@ -14,7 +14,7 @@ import random
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
@@ -30,6 +30,7 @@ from tests.sim.worlds.virtual_consumer import (
     VirtualConsumerHost,
     Waiter,
 )
+from tests.sim.worlds.virtual_tasks import VirtualTasks
 
 if TYPE_CHECKING:
     from kafka_fast.consumer.client import Consumer
@@ -87,6 +88,7 @@ class User(RebalanceListener):
         self._source = random.Random(f"user/{group.seed}/{number}")
         self._mind = random.Random(f"mind/{group.seed}/{number}")
         self._grip = random.Random(f"grip/{group.seed}/{number}")
+        self._tasks = random.Random(f"tasks/{group.seed}/{number}")
         self._all_topics = [topic.name for topic in group.topics]
         self._lives = 0
         self._is_iterating = False
@@ -108,6 +110,8 @@ class User(RebalanceListener):
     def calm_down(self) -> None:
         """Be orderly from now on."""
         self.is_orderly = True
+        if isinstance(self.consumer, VirtualTasks):
+            self.consumer.calm_down()
         self._disturb()
 
     def leave(self) -> None:
@@ -180,9 +184,7 @@ class User(RebalanceListener):
         config = {**self._group.config, **self._plan.config, "client.id": self._name}
         if self._plan.instance is not None:
             config["group.instance.id"] = self._plan.instance
-        consumer = self.consumer = VirtualConsumer(
-            config, self._waiter, self._log, partial(self._ledger.note, Wrong.MISJUDGED)
-        )
+        consumer = self.consumer = self._make_consumer(config)
         self._reader = self._ledger.begin(
             self._name,
             lambda: self._is_member(consumer),
@@ -202,6 +204,22 @@ class User(RebalanceListener):
             self.consumer = None
             if not self.is_leaving:
                 self._plan_life(self._source.random() * self._plan.absence)
+
+    def _make_consumer(self, config: dict[str, object]) -> VirtualConsumer:
+        """Return a blocking consumer, or one of asyncio's with the same methods."""
+        misjudged = partial(self._ledger.note, Wrong.MISJUDGED)
+        cancels = self._plan.cancels
+        if cancels is None:
+            return VirtualConsumer(config, self._waiter, self._log, misjudged)
+        consumer: Any = VirtualTasks(
+            config,
+            self._waiter,
+            self._log,
+            misjudged,
+            cancels=0.0 if self.is_orderly else cancels,
+            source=self._tasks,
+        )
+        return consumer
 
     def _host_is_ours(self) -> bool:
         return self.actor is not None and not self.actor.is_killed

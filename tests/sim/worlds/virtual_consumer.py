@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.consumer.base import ConsumerBase
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.control.consumer.messages import (
@@ -223,28 +224,12 @@ class LoggedConsumerCore(ConsumerCore):
         self.plane.shut_down()
 
 
-class VirtualConsumer(Consumer):
-    """The shipped consumer, for one actor."""
+class Watched(ConsumerBase):
+    """What the world does with a consumer beside its user."""
 
-    def __init__(
-        self,
-        config: dict[str, object],
-        waiter: Waiter,
-        log: Callable[[str], None],
-        on_misjudged: Callable[[str], None],
-    ) -> None:
-        """Start it.
-
-        Args:
-            config: as any consumer's.
-            waiter: where its user waits.
-            log: takes what happens, for people.
-            on_misjudged: called when it does not know whether a partition is fetched.
-        """
-        self._waiter = waiter
-        self._log = log
-        self._on_misjudged = on_misjudged
-        super().__init__(config)
+    _waiter: Waiter
+    _log: Callable[[str], None]
+    _on_misjudged: Callable[[str], None]
 
     def _make_core(self) -> ConsumerCore:
         self._logged_core = LoggedConsumerCore(
@@ -270,6 +255,30 @@ class VirtualConsumer(Consumer):
         """Be gone, as after kill -9."""
         self._finalizer.detach()
         self._logged_core.kill()
+
+
+class VirtualConsumer(Watched, Consumer):
+    """The shipped consumer, for one actor."""
+
+    def __init__(
+        self,
+        config: dict[str, object],
+        waiter: Waiter,
+        log: Callable[[str], None],
+        on_misjudged: Callable[[str], None],
+    ) -> None:
+        """Start it.
+
+        Args:
+            config: as any consumer's.
+            waiter: where its user waits.
+            log: takes what happens, for people.
+            on_misjudged: called when it does not know whether a partition is fetched.
+        """
+        self._waiter = waiter
+        self._log = log
+        self._on_misjudged = on_misjudged
+        super().__init__(config)
 
 
 def _short(what: object) -> str:
