@@ -139,7 +139,7 @@ def write_report(
 
 def _facts(rounds: int, minutes: float, loads: tuple[float, float], only: Sequence[str]) -> str:
     versions = ", ".join(
-        f"{name} {_version(distribution)}"
+        f"{name} {version_of(distribution)}"
         for name, distribution in (
             *((name, distribution) for name, (_, distribution) in CONTENDERS.items()),
             ("PySpark", "pyspark"),
@@ -150,10 +150,10 @@ def _facts(rounds: int, minutes: float, loads: tuple[float, float], only: Sequen
     full = "FULL=1 " if os.environ.get("FULL", "0") not in ("", "0") else ""
     lines = [
         f"Date: {today}; {rounds} rounds, {minutes:.0f} minutes",
-        f"Machine: {_cpu()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
+        f"Machine: {cpu_model()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
         f"Load average: {loads[0]:.2f} before, {loads[1]:.2f} after",
         f"Versions: Python {platform.python_version()}, {versions}, Apache Kafka {_kafka()}",
-        f"Commit: {_commit()}",
+        f"Commit: {commit_of_tree()}",
         f"Command: `{full}python bench/compare.py{''.join(f' --only {name}' for name in only)}`",
         "Command for one row: `python bench/end_to_end.py CONTENDER SCENARIO --records=N`",
     ]
@@ -207,7 +207,7 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _version(distribution: str) -> str:
+def version_of(distribution: str) -> str:
     if distribution == "kafka_fast":
         from kafka_fast._version import __version__
 
@@ -224,14 +224,14 @@ def _kafka() -> str:
     return DEFAULT_VERSION
 
 
-def _cpu() -> str:
+def cpu_model() -> str:
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.machine()
 
 
-def _commit() -> str:
+def commit_of_tree() -> str:
     run = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         capture_output=True, text=True, cwd=Path(__file__).parent,

@@ -136,6 +136,7 @@ C_SYSTEM_FILES = ("kf_sync.", "fuzz/", "tsan/")
 
 WORLDS = "tests/sim/worlds"
 IN_WORLDS = {
+    "asyncio": "the exception of a cancellation; no event loop runs",
     "threading": "users are threads that take turns: never two at once",
     "socket": "the errors of look-ups",
     "random": "generators that come in with a seed",

@@ -241,7 +241,7 @@ class Membership:
                     yield from self._commit_before_revocation(owned, deadline)
                 except (Exception, GeneratorExit):
                     raise
-                except BaseException as error:
+                except BaseException as error:  # noqa: BLE001  raised below
                     interruptions.append(error)
             if owned and self._listener is not None:
                 hear = self._listener

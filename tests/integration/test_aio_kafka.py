@@ -6,6 +6,7 @@ import asyncio
 import random
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -147,7 +148,7 @@ def test_members_whose_calls_are_cancelled_read_and_commit_everything(
                 place = record.partition, record.offset
                 found[place] = found.get(place, 0) + 1
             if records:
-                await often_cancelled(lambda: consumer.commit(records))
+                await often_cancelled(partial(consumer.commit, records))
         await consumer.commit()
         return consumer
 

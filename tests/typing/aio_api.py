@@ -23,7 +23,8 @@ from kafka_fast.aio import Consumer, Producer, RebalanceListener, RecordRange, r
 
 
 async def told(error: DeliveryError | None, metadata: RecordMetadata) -> None:
-    print(error, metadata.offset)
+    assert_type(error, DeliveryError | None)
+    assert_type(metadata.offset, int)
 
 
 async def produce() -> None:

@@ -10,6 +10,7 @@ cdef class LoopWaits:
     """Everything that one event loop awaits of one client's queues."""
 
     cdef readonly object loop
+    cdef unsigned long thread  # in which the loop runs
     cdef Queues queues       # whose batches are awaited
     cdef object take         # notes which batches have ended, and hands their waits over
     cdef object wake         # ends the loop's sleep; any thread
@@ -49,6 +50,9 @@ cdef class Waiter:
 
 # The event loop that runs in this thread, or None.
 cdef object running_loop()
+
+# The same, found faster in a loop that has awaited records of these queues.
+cdef object loop_for(Queues queues)
 
 # What the running event loop awaits of the queues; None outside of event loops.
 cdef LoopWaits running_waits(Queues queues)

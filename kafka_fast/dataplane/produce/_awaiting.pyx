@@ -17,6 +17,7 @@ ended batches.
 """
 
 cimport cython
+from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.weakref cimport PyWeakref_NewRef
 from libc.stdint cimport uintptr_t
 
@@ -24,7 +25,11 @@ from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.core.state cimport kf_batch
 
 import sys
-from contextvars import copy_context
+
+cdef extern from "Python.h":
+    object PyContext_CopyCurrent()
+
+cdef int CALLBACKS_A_TURN = 64  # run in one handle of the loop's
 
 cdef object find_loop = None  # asyncio's own function, once somebody has imported asyncio
 
@@ -40,21 +45,54 @@ cdef object running_loop():
     return find_loop()
 
 
+cdef LoopWaits last_waits(Queues queues):
+    """Return what the loop awaits that awaited last, if that loop runs in this thread.
+
+    This is to save the call of asyncio's function, which asks the system for its process id.
+    """
+    if queues.last_waits is None:
+        return None
+    found = queues.last_waits()
+    if (found is None or (<LoopWaits>found).thread != PyThread_get_thread_ident()
+            or not (<LoopWaits>found).loop.is_running()):
+        return None
+    return found
+
+
+cdef object loop_for(Queues queues):
+    cdef LoopWaits waits = last_waits(queues)
+    return running_loop() if waits is None else waits.loop
+
+
 cdef LoopWaits running_waits(Queues queues):
-    cdef LoopWaits waits
+    cdef LoopWaits waits = last_waits(queues)
+    if waits is not None:
+        return waits
     loop = running_loop()
     if loop is None:
         return None
-    if queues.last_waits is not None:
-        found = queues.last_waits()
-        if found is not None and (<LoopWaits>found).loop is loop:
-            return found
     queues.check_lives()
     if queues.loop_bridge is None:
         return None
     waits = queues.loop_bridge(loop)
     queues.last_waits = PyWeakref_NewRef(waits, None)
     return waits
+
+
+def run_due(loop, list due):
+    """Call callbacks, (callback, future, context) each; one that raises does not stop the others.
+    """
+    cdef Py_ssize_t i
+    for i in range(len(due)):
+        callback, future, context = due[i]
+        try:
+            context.run(callback, future)
+        except (SystemExit, KeyboardInterrupt):
+            loop.call_soon(run_due, loop, due[i + 1:])
+            raise
+        except BaseException as error:
+            loop.call_exception_handler({"message": f"exception in callback {callback!r}",
+                                         "exception": error, "future": future})
 
 
 @cython.final
@@ -71,6 +109,7 @@ cdef class LoopWaits:
     def __init__(self, Queues queues, loop, take, wake):
         self.queues = queues
         self.loop = loop
+        self.thread = PyThread_get_thread_ident()
         self.take = take
         self.wake = wake
         self.open = {}
@@ -82,8 +121,14 @@ cdef class LoopWaits:
         return not self.open and not self.ended
 
     def settle(self):
-        """Tell the tasks whose batches have ended. The loop calls this when it is woken."""
+        """Tell the tasks whose batches have ended. The loop calls this when it is woken.
+
+        Their callbacks run in the loop's next iteration, some of them at a time: a handle of the
+        loop's for each would cost as much as the rest.
+        """
         cdef BatchWaits waits
+        cdef Py_ssize_t i
+        cdef list due
         self.settling = True
         try:
             self.take()
@@ -91,10 +136,14 @@ cdef class LoopWaits:
             self.settling = False
         ended = self.ended
         self.ended = []
+        due = []
         for waits in ended:
             for future, callbacks in waits.waiting.items():
-                waits.tell(future, callbacks)
+                for i in range(0, len(<tuple>callbacks), 2):
+                    due.append((callbacks[i], future, callbacks[i + 1]))
             waits.waiting.clear()
+        for i in range(0, len(due), CALLBACKS_A_TURN):
+            self.loop.call_soon(run_due, self.loop, due[i:i + CALLBACKS_A_TURN])
 
     cdef BatchWaits find(self, kf_batch* batch):
         if self.last is not None and self.last.address == <uintptr_t>batch:
@@ -123,9 +172,10 @@ cdef class LoopWaits:
 @cython.final
 cdef class BatchWaits:
     cdef int add(self, object future, object callback, object context) except -1:
-        entry = (callback, copy_context() if context is None else context)
-        before = self.waiting.get(future)
-        self.waiting[future] = entry if before is None else before + entry
+        cdef tuple entry = (callback, PyContext_CopyCurrent() if context is None else context)
+        cdef tuple before = <tuple>self.waiting.setdefault(future, entry)
+        if before is not entry:
+            self.waiting[future] = before + entry
         return 0
 
     cdef int remove(self, object future, object callback) except -1:

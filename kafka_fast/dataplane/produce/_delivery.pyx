@@ -19,7 +19,7 @@ from libc.stdint cimport int32_t, int64_t, uintptr_t
 from kafka_fast.dataplane.produce._awaiting cimport (
     BatchWaits,
     LoopWaits,
-    running_loop,
+    loop_for,
     running_waits,
 )
 from kafka_fast.dataplane.produce._causes cimport late, say_waiting
@@ -152,6 +152,8 @@ cdef class DeliveryFuture:
         """Wait like `result`, and return the DeliveryError, or None if the record was delivered."""
         wait_until_known(self, timeout)
         self.place |= 1
+        if kf_get(&self.batch.state) == KF_BATCH_ACKED:
+            return None
         return read_outcome(self)[0]
 
     def add_done_callback(self, callback, *, context=None):
@@ -162,8 +164,8 @@ cdef class DeliveryFuture:
         """
         cdef LoopWaits waits
         cdef bint known = kf_batch_is_done(self.batch)
-        loop = running_loop()
-        if loop is not None and known:
+        loop = loop_for(queues_of(self.batch)) if known else None
+        if loop is not None:
             self.place |= 1
             loop.call_soon(callback, self, context=context)
         elif known and queues_of(self.batch).plane.dead:  # the callback thread has ended
@@ -184,9 +186,10 @@ cdef class DeliveryFuture:
 
     def get_loop(self):
         """Return the running event loop: it is where the handle acts as an asyncio future."""
-        import asyncio  # only programs that use it pay for it
-
-        return asyncio.get_running_loop()
+        loop = loop_for(queues_of(self.batch))
+        if loop is None:
+            raise RuntimeError("no running event loop")
+        return loop
 
     # What asyncio reads of its own futures, so that it takes a handle for one.
 

@@ -205,13 +205,13 @@ class User(RebalanceListener):
             if not self.is_leaving:
                 self._plan_life(self._source.random() * self._plan.absence)
 
-    def _make_consumer(self, config: dict[str, object]) -> VirtualConsumer:
+    def _make_consumer(self, config: dict[str, object]) -> Any:
         """Return a blocking consumer, or one of asyncio's with the same methods."""
         misjudged = partial(self._ledger.note, Wrong.MISJUDGED)
         cancels = self._plan.cancels
         if cancels is None:
             return VirtualConsumer(config, self._waiter, self._log, misjudged)
-        consumer: Any = VirtualTasks(
+        return VirtualTasks(
             config,
             self._waiter,
             self._log,
@@ -219,7 +219,6 @@ class User(RebalanceListener):
             cancels=0.0 if self.is_orderly else cancels,
             source=self._tasks,
         )
-        return consumer
 
     def _host_is_ours(self) -> bool:
         return self.actor is not None and not self.actor.is_killed

@@ -83,8 +83,8 @@ class VirtualAsyncConsumer(Watched, aio.Consumer):
         super().__init__(config)
 
     def _make_core(self) -> ConsumerCore:
-        driver: Any = self._virtual_driver
-        self._driver = _InTask(driver)
+        driver: Any = _InTask(self._virtual_driver)
+        self._driver = driver
         return super()._make_core()
 
     async def _close(self, timeout: float | None, *, is_interrupted: bool) -> None:
