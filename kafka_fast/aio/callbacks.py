@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -36,7 +37,8 @@ class LoopCallbacks:
         """
         self._loop = loop
         self._wake = wake
-        self._due: list[Due] = []
+        self._due: deque[Due] = deque()
+        self._is_called = False  # the loop will call `_run`
         self.tasks: set[asyncio.Task[Any]] = set()
         """The callbacks that are coroutines and have not ended."""
 
@@ -54,7 +56,8 @@ class LoopCallbacks:
             RuntimeError: the loop was closed.
         """
         self._due.append((callback, error, metadata))
-        if len(self._due) == 1:
+        if not self._is_called:
+            self._is_called = True
             try:
                 self._loop.call_soon_threadsafe(self._run)
             except RuntimeError:
@@ -62,8 +65,9 @@ class LoopCallbacks:
                 raise
 
     def _run(self) -> None:
-        due, self._due = self._due, []
-        for callback, error, metadata in due:
+        self._is_called = False  # first: what is put from now on calls again
+        while self._due:
+            callback, error, metadata = self._due.popleft()
             try:
                 result = callback(error, metadata)
             except Exception as raised:  # noqa: BLE001  the user's; other callbacks are due

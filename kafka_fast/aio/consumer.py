@@ -18,7 +18,7 @@ from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMES
 from kafka_fast.dataplane.fetch._async_records import AsyncRecords
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.errors import KafkaError, UsageError
+from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.net.looping import LoopDriver, Tasks
 from kafka_fast.net.threaded_host import ThreadedHost
@@ -269,8 +269,11 @@ class Consumer(ConsumerBase):
 
     def _log_failure(self, closing: asyncio.Task[None]) -> None:
         """Log why a close in the background has failed: its caller has given up waiting for it."""
-        if not closing.cancelled() and isinstance(error := closing.exception(), KafkaError):
-            logger.error("consumer %s was not closed: %s", self.client_id, error)
+        if closing.cancelled():
+            return
+        error = closing.exception()
+        if error is not None:
+            logger.error("the close of consumer %s has failed", self.client_id, exc_info=error)
 
     async def __aenter__(self) -> Consumer:
         """Return the consumer itself; leaving the block closes it."""

@@ -111,7 +111,7 @@ class Producer(ProducerBase, AsyncSender):
         """Send a record, after the waits that it needs."""
         await self._driver.breathe()
         accumulator = self._accumulator
-        if not self._core.queues.refuses:
+        if isinstance(topic, str) and not self._core.queues.refuses:  # else the attempt raises
             await self._driver.run(accumulator._topic_steps(topic))
             key, value, partition = accumulator.prepare(topic, value, key, partition, headers)
         callback = self._callback(on_delivery)

@@ -608,7 +608,7 @@ def test_nothing_is_left_of_cancelled_polls(kafka: EmbeddedKafka, topic: str, lo
             reader = weakref.ref(consumer._driver._readers.of(asyncio.get_running_loop()))
             gc.collect()
             fds, tasks = entries("/proc/self/fd"), len(asyncio.all_tasks())
-            for _ in range(10_000):
+            for _ in range(3_000):
                 polling = asyncio.ensure_future(consumer.poll(TIMEOUT))
                 await asyncio.sleep(0)
                 polling.cancel()
@@ -638,7 +638,7 @@ def test_nothing_is_left_of_clients_that_are_closed(
         await open_and_close()
         gc.collect()
         fds, threads = len(entries("/proc/self/fd")), threading.active_count()
-        for _ in range(1_000 if loop == "asyncio" else 100):
+        for _ in range(100):
             await open_and_close()
         gc.collect()
         assert len(entries("/proc/self/fd")) <= fds
@@ -646,3 +646,36 @@ def test_nothing_is_left_of_clients_that_are_closed(
         assert len(asyncio.all_tasks()) <= 2
 
     run(main(), loop)
+
+
+@pytest.mark.long
+def test_nothing_is_left_in_the_long_run(kafka: EmbeddedKafka, topic: str) -> None:
+    """10,000 cancelled polls, and 1,000 producers and consumers."""
+
+    async def main() -> None:
+        async with producer_of(kafka) as producer:
+            await producer.send_and_wait(topic, b"x")
+        async with consumer_of(kafka) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            assert await consumer.poll(TIMEOUT)
+            gc.collect()
+            fds, threads = len(entries("/proc/self/fd")), threading.active_count()
+            for _ in range(10_000):
+                polling = asyncio.ensure_future(consumer.poll(TIMEOUT))
+                await asyncio.sleep(0)
+                polling.cancel()
+                await asyncio.wait([polling])
+                assert polling.cancelled()
+            for _ in range(1_000):
+                async with producer_of(kafka) as producer:
+                    await producer.send_and_wait(topic, b"x")
+                async with consumer_of(kafka) as other:
+                    other.assign([TopicPartition(topic, 0)])
+                    assert await other.poll(TIMEOUT)
+            del producer, other
+            gc.collect()
+            assert len(entries("/proc/self/fd")) <= fds
+            assert threading.active_count() <= threads
+            assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
