@@ -449,7 +449,7 @@ def test_other_tasks_run_while_nothing_has_to_wait(kafka: EmbeddedKafka, topic: 
             task = asyncio.create_task(others())
             for number in range(count):
                 await producer.send(topic, b"%d" % number)
-            assert runs > 5
+            assert runs > 1
             await producer.flush()
             runs = 0
             await producer.send_many(new_topic(kafka, "other"), [b"x"] * 20 * count)

@@ -22,6 +22,7 @@ from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.produce._observers import notify
 from kafka_fast.dataplane.produce._queues import Queues
+from kafka_fast.net.callers import Callers, Threads
 from kafka_fast.net.host import Addresses, Client
 from kafka_fast.net.steps import Driver, Request, Steps, run_steps
 from kafka_fast.testing._memory import Turner, VirtualMachine
@@ -41,6 +42,8 @@ LONG_WORK = 0.5
 
 class VirtualHost:
     """The virtual world under one client: a `ProducerHost`."""
+
+    callers: Callers = Threads()
 
     def __init__(
         self,

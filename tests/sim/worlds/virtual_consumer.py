@@ -29,7 +29,6 @@ from kafka_fast.control.messages import SendRaw, StartHeartbeats
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.net import process_life
-from kafka_fast.net.callers import Callers, Threads
 from kafka_fast.net.steps import Breathe, InThread, Invoke, Request, Steps, run_steps
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.sim.worlds.actors import Actor
@@ -147,7 +146,6 @@ class VirtualDriver:
 class VirtualConsumerHost(VirtualHost):
     """The virtual world under one consumer: a `ConsumerHost`."""
 
-    callers: Callers = Threads()
     waiter: Waiter
 
     def make_driver(self, plane: DataPlane) -> VirtualDriver:
