@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 logger = get_logger("kafka_fast.net")
 
 
+START_PATIENCE = 0.5
+"""Seconds after which a thread that an interruption kept from starting is taken for never begun."""
+
+
 class ThreadedHost:
     """The threads and sockets of one client. Only the running control thread keeps the client."""
 
@@ -103,8 +107,20 @@ class ThreadedHost:
             self._thread = threading.Thread(
                 target=self._run, args=(weakref.ref(client),), name="kf-control", daemon=True
             )
-            self._thread.start()
-            undo.pop_all()
+            try:
+                self._thread.start()
+                undo.pop_all()
+            except Exception:  # there is no thread
+                raise
+            except BaseException:  # Ctrl-C: the thread may run, and uses what is about to be closed
+                self._end_early()
+                raise
+
+    def _end_early(self) -> None:
+        """End the control thread, if it has started: an interruption came as it did."""
+        self._is_stopping = True
+        self.wake()
+        self.wait_ended(START_PATIENCE if self._thread.ident is None else NEVER)
 
     def stop(self, patience: float | None = None) -> bool:
         """End both threads and give up unfinished connects; see `Host.stop`.
