@@ -101,13 +101,16 @@ def test_sends_that_are_cancelled_are_in_the_log_or_not_as_they_said(
                 asyncio.ensure_future(send(producer, b"%d" % number + bytes(2_000)))
                 for number in range(1_000)
             ]
-            for task in tasks:
-                if source.random() < 0.3:
-                    await asyncio.sleep(0)
-                    task.cancel()
+            await asyncio.sleep(0)  # all have begun, and none can be through
+            doomed = source.sample(tasks, 300)
+            for task in doomed[:100]:
+                assert task.cancel()
+            for task in doomed[100:]:
+                await asyncio.sleep(0)
+                task.cancel()
             results = await asyncio.gather(*tasks, return_exceptions=True)
-            cancelled = sum(isinstance(it, asyncio.CancelledError) for it in results)
-            assert cancelled > 20
+            # How many of the others are through by their turn is up to the broker.
+            assert sum(isinstance(it, asyncio.CancelledError) for it in results) >= 100
             assert all(it is None or isinstance(it, asyncio.CancelledError) for it in results)
 
     run(main(), loop)
