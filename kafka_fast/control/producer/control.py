@@ -155,8 +155,13 @@ class ProducerControl(ClientControl[ProducerSettings]):
             self._settle(topic, now)
 
     def touch_topics(self, topics: list[str], now: float) -> None:
-        """Keep the metadata of topics that records went to, and of those that callers wait for."""
-        for topic in (*topics, *sorted(self._awaited)):
+        """Keep the metadata of topics in use.
+
+        Those are the ones that records went to, those that callers wait for, and those whose
+        records wait for a link to their leader.
+        """
+        waiting = dict.fromkeys(partition.topic for partition in self.routes.without_link())
+        for topic in (*topics, *sorted(self._awaited), *waiting):
             self.cluster.want_topic(topic, now)
 
     def give_up_topic(self, topic: str) -> None:

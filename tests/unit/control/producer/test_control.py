@@ -75,6 +75,25 @@ def test_a_topic_that_a_caller_waits_for_is_not_forgotten() -> None:
     assert [topic.name for topic in request.topics or ()] == ["topic"]
 
 
+def test_a_topic_whose_records_wait_for_a_link_is_not_forgotten() -> None:
+    """Regression: metadata.max.idle.ms after its last record, nobody asked for its leader again."""
+    settings = producer_settings({"bootstrap.servers": "one:9092", "metadata.max.idle.ms": 5000})
+    control = ProducerControl(settings, "test", lambda: 0.5, lambda: 0)
+    control.want_topic("topic", 1.0)
+    control.cluster.poll_request(1.0)
+    tell(control, answer(topic("topic"), brokers=[broker(1, "10.0.0.1")]), 12, 1.0)
+    control.handle_event(RouteWanted((0,)), 1.0)
+    for second in range(2, 60):
+        control.touch_topics([], float(second))
+        control.tick(float(second))
+        request = control.cluster.poll_request(float(second))
+        if request is not None:
+            assert [topic.name for topic in request.topics or ()] == ["topic"]
+            found = answer(topic("topic"), brokers=[broker(1, "10.0.0.1")])
+            tell(control, found, 12, float(second))
+    assert control.cluster.partition_count("topic") == 1
+
+
 def links_to_open(control: ProducerControl) -> list[OpenLink]:
     """Take the commands that are there; return the links to open."""
     commands = iter(control.poll_command, None)
