@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from kafka_fast.aio.listener import RebalanceListener
-from kafka_fast.consumer.base import ConsumerBase
+from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.membership import OnCommit
 from kafka_fast.consumer.record_handover import RecordHandover
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from kafka_fast.config.properties import ConsumerProperties
 
 logger = get_logger("kafka_fast.consumer")
-
-ITERATION_WAIT = 1.0
-"""Seconds that one step of an iteration waits; the iteration repeats such steps without end."""
 
 
 class Consumer(ConsumerBase):

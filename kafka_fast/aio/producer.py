@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_fast.aio.callbacks import DeliveryCallbacks, SharedCallback
 from kafka_fast.config import ProducerSettings, producer_settings, warn_of_weakness
@@ -19,7 +19,7 @@ from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.dataplane.produce._delivery import DeliveryFuture
 from kafka_fast.dataplane.produce._sending import AsyncSender
 from kafka_fast.errors import KafkaError, WouldWaitError
-from kafka_fast.logs import UNLIMITED, get_logger
+from kafka_fast.instants import NEVER
 from kafka_fast.net.looping import LoopDriver
 from kafka_fast.net.steps import Breathe, Steps
 from kafka_fast.net.threaded_host import ThreadedHost
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from kafka_fast.config.properties import ProducerProperties
 
-logger = get_logger("kafka_fast.producer")
+T = TypeVar("T")
 
 
 class Producer(ProducerBase, AsyncSender):
@@ -79,22 +79,31 @@ class Producer(ProducerBase, AsyncSender):
             del config, properties  # a traceback that has this frame shows no secret
         warn_of_weakness(settings)
         self.client_id = settings.client_id or next_client_id()
-        self._settings = settings
-        callback = on_delivery or settings.on_delivery
-        self._shared_callback = None if callback is None else SharedCallback(callback)
         host = ThreadedHost(settings)
         core = ProducerCore(settings, self.client_id, host)
-        self._core = core
         with ExitStack() as undo:
             undo.callback(core.close, 0.0)
-            self._driver: LoopDriver = host.make_loop_driver(core.plane)
-            self._callbacks = DeliveryCallbacks(core.driver.wake)
-            self._steps = ProducerSteps(core, settings.max_block)
-            self._accumulator = _Accumulator(core, settings, self._shared_callback, self._steps)
-            runs_users_code = self._accumulator.prepares or self._shared_callback is not None
-            self._set_accumulator(self._accumulator, runs_users_code)
+            callback = on_delivery or settings.on_delivery
+            self._begin(core, settings, host.make_loop_driver(core.plane), callback)
             undo.pop_all()
         core.origin = self._origin
+
+    def _begin(
+        self,
+        core: ProducerCore,
+        settings: ProducerSettings,
+        driver: LoopDriver,
+        on_delivery: OnDelivery | None,
+    ) -> None:
+        """Begin to take records, for a core that runs."""
+        self._core = core
+        self._driver = driver
+        self._shared_callback = None if on_delivery is None else SharedCallback(on_delivery)
+        self._callbacks = DeliveryCallbacks(core.driver.wake)
+        self._steps = ProducerSteps(core, settings.max_block)
+        self._accumulator = _Accumulator(core, settings, self._shared_callback, self._steps)
+        runs_users_code = self._accumulator.prepares or self._shared_callback is not None
+        self._set_accumulator(self._accumulator, runs_users_code)
 
     # Sending
 
@@ -254,15 +263,17 @@ class Producer(ProducerBase, AsyncSender):
             UsageError: The caller is a delivery callback.
         """
         self._callbacks.check_may_wait()
-        pending = await self._driver.run(self._flush(timeout))
+        steps = self._and_callbacks(self._steps.flush(timeout), timeout)
+        pending = await self._driver.run(steps)
         self._raise_lost()
         return pending
 
-    def _flush(self, timeout: float | None) -> Steps[int]:
-        began = self._core.now()
-        pending = yield from self._steps.flush(timeout)
-        yield from self._callbacks.await_run(began + (FOREVER if timeout is None else timeout))
-        return pending
+    def _and_callbacks(self, steps: Steps[T], timeout: float | None) -> Steps[T]:
+        """Run these steps, then wait for callbacks that they have made due; seconds for both."""
+        deadline = NEVER if timeout is None else self._core.now() + timeout
+        result = yield from steps
+        yield from self._callbacks.await_run(deadline)
+        return result
 
     async def close(self, timeout: float | None = None) -> None:
         """Deliver all accepted records, then stop. Closing twice is allowed.
@@ -280,13 +291,8 @@ class Producer(ProducerBase, AsyncSender):
         if self._core.queues.dead or not self._callbacks.may_wait:
             self._core.abandon()
         else:
-            await self._driver.run(self._close(timeout))
+            await self._driver.run(self._and_callbacks(self._steps.close(timeout), timeout))
         self._raise_lost()
-
-    def _close(self, timeout: float | None) -> Steps[None]:
-        began = self._core.now()
-        yield from self._steps.close(timeout)
-        yield from self._callbacks.await_run(began + (FOREVER if timeout is None else timeout))
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """Return the topic's partitions, waiting for metadata up to max.block.ms.
@@ -318,12 +324,7 @@ class Producer(ProducerBase, AsyncSender):
         except KafkaError as lost:
             if error is None:
                 raise
-            logger.error(  # noqa: TRY400 # a traceback says nothing more
-                "producer %s: %s", self.client_id, lost, extra=UNLIMITED
-            )
-
-
-FOREVER = 1e9
+            self._log_lost(lost)
 
 
 class _Accumulator(BulkAccumulator):

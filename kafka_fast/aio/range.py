@@ -121,6 +121,7 @@ class RecordRange:
         self,
         *,
         layout: Literal["kafka", "spark"] = "kafka",
+        views: bool = False,
         headers: bool | None = None,
         columns: Sequence[str] | None = None,
     ) -> Any:
@@ -137,9 +138,12 @@ class RecordRange:
             import pyarrow as pa
         except ImportError:
             raise UsageError("to_arrow() needs pyarrow: pip install 'kafka-fast[arrow]'") from None
-        options: dict[str, Any] = {"layout": layout, "headers": headers, "columns": columns}
-        found = [records.to_arrow(**options) async for records in self]
-        return pa.concat_tables(found) if found else ConsumerRecords().to_arrow(**options)
+        steps = self.tables(layout=layout, views=views, headers=headers, columns=columns)
+        found = [table async for table in steps]
+        none = ConsumerRecords().to_arrow(
+            layout=layout, views=views, headers=headers, columns=columns
+        )
+        return pa.concat_tables([none, *found])
 
     async def close(self) -> None:
         """Stop reading at any point; a second call does nothing."""

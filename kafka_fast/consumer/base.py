@@ -27,6 +27,9 @@ from kafka_fast.types import GroupMetadata, OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from datetime import datetime
 
+ITERATION_WAIT = 1.0
+"""Seconds that one step of an iteration waits; the iteration repeats such steps without end."""
+
 _numbers = itertools.count(1)
 
 

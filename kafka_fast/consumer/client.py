@@ -8,7 +8,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from kafka_fast.consumer.base import ConsumerBase
+from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
 from kafka_fast.consumer.batches import Batches
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.listener import RebalanceListener
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from kafka_fast.config.properties import ConsumerProperties
-
-ITERATION_WAIT = 1.0
-"""Seconds that one step of an iteration waits; the iteration repeats such steps without end."""
 
 
 class Consumer(ConsumerBase):

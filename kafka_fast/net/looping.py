@@ -60,8 +60,11 @@ class LoopDriver:
     async def breathe(self) -> None:
         """Let other tasks run, if calls that need not wait have held the loop for too long."""
         if is_loop_held(self._now()):
-            await asyncio.sleep(0)
-            note_loop_ran(self._now())
+            await self._let_others_run()
+
+    async def _let_others_run(self) -> None:
+        await asyncio.sleep(0)
+        note_loop_ran(self._now())
 
     async def run(self, steps: Steps[T]) -> T:
         """Run steps to their end, and return what they return."""
@@ -89,8 +92,7 @@ class LoopDriver:
         if isinstance(request, InThread):
             return await _in_thread(request.function)
         if isinstance(request, Breathe):
-            await asyncio.sleep(0)
-            note_loop_ran(self._now())
+            await self._let_others_run()
             return None
         result = request.function(*request.args)
         return await result if inspect.isawaitable(result) else result

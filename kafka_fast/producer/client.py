@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from kafka_fast.config import producer_settings, warn_of_weakness
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.errors import KafkaError
-from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.producer.base import (
     OnDelivery,
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from kafka_fast.config.properties import ProducerProperties
 
 __all__ = ["OnDelivery", "Producer"]
-
-logger = get_logger("kafka_fast.producer")
 
 
 class Producer(ProducerBase, BulkAccumulator):
@@ -157,6 +154,4 @@ class Producer(ProducerBase, BulkAccumulator):
         except KafkaError as lost:
             if error is None:
                 raise
-            logger.error(  # noqa: TRY400 # a traceback says nothing more
-                "producer %s: %s", self.client_id, lost, extra=UNLIMITED
-            )
+            self._log_lost(lost)

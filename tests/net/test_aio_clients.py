@@ -573,8 +573,9 @@ def test_a_range(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
             assert repr(steps) == "RecordRange(not begun)"
             assert await steps.ranges() == {TopicPartition(topic, 0): range(100)}
             assert repr(steps) == "RecordRange(1 partitions, 100 offsets)"
-        pytest.importorskip("pyarrow")
-        assert (await aio.read_range(topic, config=config).to_arrow()).num_rows == 100
+        pa = pytest.importorskip("pyarrow")
+        whole = await aio.read_range(topic, config=config).to_arrow(views=True, columns=["value"])
+        assert (whole.num_rows, whole.schema.types) == (100, [pa.binary_view()])
         assert (await aio.read_range(topic, 100, config=config).to_arrow()).num_rows == 0
         tables = [it async for it in aio.read_range(topic, max_records=40, config=config).tables()]
         assert sum(table.num_rows for table in tables) == 100

@@ -12,6 +12,7 @@ Thread: any caller's.
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport realloc
 
+from kafka_fast.dataplane.core._breath cimport held_until
 from kafka_fast.dataplane.produce._accumulator cimport Accumulator, standstill
 from kafka_fast.dataplane.bulk._batch_future cimport BatchFuture, new_batch_future
 from kafka_fast.dataplane.bulk._column cimport Column, kf_column_get
@@ -42,8 +43,6 @@ from kafka_fast.errors import DeliveryError, KafkaTimeoutError, Outcome, UsageEr
 
 cdef enum:
     UINT32_ROWS = 0xffffffff  # what rows by position can number
-
-cdef double LONGEST = 0.001  # seconds for which a call may hold an event loop
 
 
 cdef int number_rows(BatchFuture future, int64_t first, int64_t count) except -1:
@@ -359,7 +358,7 @@ cdef class BulkAccumulator(Accumulator):
             job.end = first + count
             while True:
                 if self.never_waits:
-                    job.until = self.now() + LONGEST
+                    job.until = held_until()
                 result = self.append(job, rows, future, topic)
                 if result == JOB_DONE:
                     return

@@ -20,7 +20,11 @@ cdef double LONGEST = 0.001  # seconds for which calls may hold the loop
 
 
 cdef bint is_held(double now) noexcept nogil:
-    return now - kf_held_from >= LONGEST
+    return now >= held_until()
+
+
+cdef double held_until() noexcept nogil:
+    return kf_held_from + LONGEST
 
 
 cdef void restart(double now) noexcept nogil:

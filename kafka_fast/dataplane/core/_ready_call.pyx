@@ -23,7 +23,7 @@ cdef extern from "Python.h":
     """
     int PYGEN_RETURN
     int PyIter_Send(PyObject* steps, PyObject* value, PyObject** result) except -1
-    void set_am_send "kf_set_am_send"(PyTypeObject* type, void* send)
+    void kf_set_am_send(PyTypeObject* type, void* send)
 
 
 cdef class ReadyCall:
@@ -46,7 +46,7 @@ cdef class ReadyCall:
 
     def throw(self, kind, value=None, traceback=None):
         """Raise an exception where the call waits, as a coroutine's method of this name."""
-        self.stage = CALL_BEGUN
+        self.is_begun = True
         if self.rest is None:
             raise (kind if isinstance(kind, BaseException) else kind() if value is None else value)
         try:
@@ -58,12 +58,12 @@ cdef class ReadyCall:
     def close(self):
         """End the call where it waits, as a coroutine's method of this name."""
         rest, self.rest = self.rest, None
-        self.stage = CALL_BEGUN
+        self.is_begun = True
         if rest is not None:
             rest.close()
 
     def __dealloc__(self):
-        if self.stage == CALL_NOT_BEGUN:
+        if not self.is_begun:
             warnings.warn(f"coroutine '{self.name()}' was never awaited", RuntimeWarning)
 
     cdef str name(self):
@@ -74,12 +74,12 @@ cdef int step(ReadyCall call, PyObject* value, PyObject** result) except -1:
     """Take a step; `result` gets a new reference to what is returned, or yielded.
 
     This is the type's am_send: with it, a result costs no StopIteration. No `try` in here: it would
-    cost as much as the rest. A call that has raised is over, as its stage says, or its `rest`.
+    cost as much as the rest. A call that has raised is over, and has no `rest`.
     """
     cdef int how
     result[0] = NULL
-    if call.stage == CALL_NOT_BEGUN:
-        call.stage = CALL_BEGUN
+    if not call.is_begun:
+        call.is_begun = True
         outcome = call.begin()
         if call.rest is None:
             Py_INCREF(outcome)
@@ -104,9 +104,13 @@ cdef object take_step(ReadyCall call, object value):
     return outcome
 
 
-cdef int send_in_steps(object kind) except -1:
-    set_am_send(<PyTypeObject*>kind, <void*>step)
+cdef int set_send(object kind, send_function send) except -1:
+    kf_set_am_send(<PyTypeObject*>kind, <void*>send)
     return 0
+
+
+cdef int send_in_steps(object kind) except -1:
+    return set_send(kind, <send_function>step)
 
 
 send_in_steps(ReadyCall)

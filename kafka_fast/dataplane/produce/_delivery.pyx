@@ -22,6 +22,7 @@ from kafka_fast.dataplane.produce._awaiting cimport (
     loop_for,
     running_waits,
 )
+from kafka_fast.dataplane.core._ready_call cimport set_send
 from kafka_fast.dataplane.produce._causes cimport late, say_waiting
 from kafka_fast.dataplane.produce._observers cimport (
     add_lost,
@@ -38,12 +39,6 @@ from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.core.state cimport *
 
 cdef extern from "Python.h":
-    """
-    /* Cython has no name for this slot. */
-    static inline void kf_set_am_send(PyTypeObject *type, void *send) {
-        type->tp_as_async->am_send = (sendfunc)send;
-    }
-    """
     ctypedef void (*destructor)(PyObject*)
     object PyObject_Init(PyObject* memory, PyTypeObject* kind)
     void* PyObject_Malloc(size_t size)
@@ -52,7 +47,6 @@ cdef extern from "Python.h":
     void PyErr_Restore(PyObject* kind, PyObject* value, PyObject* traceback)
     int PYGEN_RETURN
     int PYGEN_NEXT
-    void set_am_send "kf_set_am_send"(PyTypeObject* type, void* send)
 
 cdef enum:
     FAR = -0x80000000    # more than 24 days away: the timestamp is in `far_timestamps`
@@ -305,7 +299,7 @@ cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) except 
     """Do what `Await.__next__` does, without a StopIteration at the end.
 
     The exception would cost more than everything else here. So would a `try`: an error is left as
-    it is, and -1 (PYGEN_ERROR) says so.
+    it is, and -1 says so.
     """
     cdef DeliveryFuture future = (<Await>steps).future
     cdef bint is_done = kf_batch_is_done(future.batch)
@@ -319,7 +313,7 @@ cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) except 
     return PYGEN_RETURN if is_done else PYGEN_NEXT
 
 
-set_am_send(<PyTypeObject*>Await, <void*>send_await)
+set_send(Await, send_await)
 
 
 # ---- making and dropping handles ----

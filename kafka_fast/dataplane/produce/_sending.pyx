@@ -11,11 +11,7 @@ cimport cython
 from cpython.ref cimport Py_REFCNT
 
 from kafka_fast.dataplane.core._breath cimport is_held
-from kafka_fast.dataplane.core._ready_call cimport (
-    CALL_NOT_BEGUN,
-    ReadyCall,
-    send_in_steps,
-)
+from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
 from kafka_fast.dataplane.produce._accumulator cimport (
     Accumulator,
     send_at_once,
@@ -139,6 +135,6 @@ cdef SendCall new_call(AsyncSender sender):
     sender.spare_call = None
     if call is None or Py_REFCNT(call) > 1:
         call = SendCall.__new__(SendCall)
-    call.stage = CALL_NOT_BEGUN
+    call.is_begun = False
     call.sender = sender
     return call
