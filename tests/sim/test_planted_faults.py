@@ -6,11 +6,14 @@ for a world that shows it.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafka_fast import aio
 from kafka_fast.control.authentication import login
 from kafka_fast.control.messages import SendRaw
 from kafka_fast.control.producer import control, verdicts
@@ -25,9 +28,11 @@ from kafka_fast.control.producer.messages import (
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce import _queues
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.errors import ErrorCode, Outcome
+from kafka_fast.errors import ErrorCode, KafkaError, Outcome
 from kafka_fast.net import planes
+from kafka_fast.net.steps import Breathe, Steps
 from kafka_fast.producer import carrier as produce_carrier
+from kafka_fast.producer.steps import ProducerSteps
 from tests.sim.worlds import host, run_seed
 from tests.sim.worlds.checker import Kind
 
@@ -144,3 +149,27 @@ def test_letting_requests_pass_the_gate(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(SendRaw, "__init__", pass_all)
     show(Kind.LOGIN)
+
+
+def test_taking_the_record_of_a_send_that_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = aio.Producer._send_waiting
+
+    async def take_all_the_same(self: Any, topic: str, value: Any, *rest: Any) -> Any:
+        try:
+            return await waiting(self, topic, value, *rest)
+        except asyncio.CancelledError:
+            with contextlib.suppress(KafkaError):
+                self._accumulator.send_nowait(topic, value)
+            raise
+
+    monkeypatch.setattr(aio.Producer, "_send_waiting", take_all_the_same)
+    show(Kind.DUPLICATE, Kind.MISROUTED, Kind.FOREIGN)
+
+
+def test_a_flush_of_a_task_that_ends_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    def flush(self: ProducerSteps, timeout: float | None) -> Steps[int]:
+        yield Breathe()
+        return 0
+
+    monkeypatch.setattr(ProducerSteps, "flush", flush)
+    show(Kind.FLUSH)

@@ -41,6 +41,8 @@ def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:
         assert len({plan.config[name] for plan in plans}) >= 3, name
     assert {plan.nodes for plan in plans} == {1, 2, 3, 4}
     assert {plan.version for plan in plans} == {"newest", "2.1", "2.8", "3.9"}
+    assert len({plan.cancels for plan in plans}) == 3
+    assert {len(plan.task_flushes) for plan in plans} == {0, 1, 3}
     logins = [plan.logins for plan in plans if plan.logins is not None]
     assert 0 < len(logins) < len(plans)
     assert {it.lifetime_ms for it in logins} >= {0, 300, 1_000, 60_000}

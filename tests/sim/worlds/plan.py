@@ -25,6 +25,7 @@ VERSIONS: dict[str, Mapping[int, tuple[int, int]]] = {
     "3.9": KAFKA_3_9,
 }
 CODECS = ("gzip", "snappy", "lz4", "zstd")
+TASK_WAYS = ("task", "task_many")
 WAYS = ("kept", "dropped", "read", "callback", "nowait", "nowait_callback", "many", "columns")
 
 
@@ -84,6 +85,10 @@ class Plan:
     """Of the first identity in each partition; they wrap after 2**31 - 1."""
     style: dict[str, float] = field(default_factory=dict)
     """How the users send: weights of the ways, see users.py."""
+    cancels: float = 0.0
+    """Of all waits in calls of asyncio's producer, how many end with a cancellation."""
+    task_flushes: tuple[float, ...] = ()
+    """When tasks flush: seconds from the beginning."""
     logins: LoginPlan | None = None
     """How clients log in; None: they do not."""
 
@@ -112,6 +117,9 @@ def make_plan(seed: int) -> Plan:
     version = source.choice(("newest", "newest", "newest", "2.1", "2.8", "3.9"))
     calm = source.random() < 0.1
     duration = source.choice((0.05, 0.3, 1.0, 3.0, 8.0))
+    # Of their own, so that the other choices of a seed stay what they were.
+    tasks = random.Random(f"plan/tasks/{seed}")
+    has_tasks = tasks.random() < 0.6
     return Plan(
         seed=seed,
         nodes=nodes,
@@ -126,7 +134,13 @@ def make_plan(seed: int) -> Plan:
         recreates_topics=source.random() < 0.06,
         forgets_producers=source.random() < 0.06,
         closes_early=source.random() < 0.08,
-        style={way: source.choice((0.0, 0.2, 1.0)) for way in WAYS},
+        style={way: source.choice((0.0, 0.2, 1.0)) for way in WAYS}
+        | {way: tasks.choice((0.2, 1.0, 3.0)) if has_tasks else 0.0 for way in TASK_WAYS},
+        cancels=tasks.choice((0.0, 0.2, 0.6)),
+        task_flushes=tuple(
+            tasks.random() * duration * 1.2
+            for _ in range(tasks.choice((0, 1, 3)) if has_tasks else 0)
+        ),
         logins=make_login_plan(seed, calm=calm),
         first_epoch=source.choice((0, 0, 0, 32_760, 32_765, 32_766)),
         first_sequence=source.choice((0, 0, 0, 2**31 - 1, 2**31 - 3, 2**31 - 40)),

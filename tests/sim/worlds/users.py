@@ -2,7 +2,8 @@
 
 A user never blocks here: where the real call would wait for metadata or memory, the burst is put
 off and goes on where it stopped. A burst goes record by record, or in one bulk call: as a list, or
-as columns in buffers. Everything that users are told ends in the checker's history.
+as columns in buffers. Some calls are tasks of asyncio's producer: these do wait, and are cancelled
+now and then. Everything that users are told ends in the checker's history.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import random
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -21,19 +22,25 @@ from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.dataplane.produce._delivery import DeliveryFuture
 from kafka_fast.dataplane.produce._observers import take_lost
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.errors import DeliveryError, KafkaError, KafkaTimeoutError
+from kafka_fast.errors import AuthenticationError, DeliveryError, KafkaError, KafkaTimeoutError
 from kafka_fast.testing._memory import Turner
 from kafka_fast.types import RecordMetadata
 from tests.sim.worlds.checker import NO_OFFSET, Completion, History, Sent, value_of
 from tests.sim.worlds.clock import Clock
 from tests.sim.worlds.plan import Plan, TopicPlan
+from tests.sim.worlds.producer_tasks import ProducerTasks, VirtualAsyncProducer
 
 MEMORY_RETRY = 1.0
 """Seconds until a user tries again after buffer.memory was full, if no record has ended before."""
 
+TOPIC_RETRY = 1.0
+"""Seconds until a user asks again for a topic that did not come."""
+
 KEYS = 12
-BULK = ("many", "columns")
+BULK = ("many", "columns", "task_many")
 """The ways that take a whole burst."""
+TASKS = ("task", "task_many")
+"""The ways of asyncio's producer."""
 
 NOWHERE = RecordMetadata("?", NO_OFFSET, NO_OFFSET, NO_OFFSET)
 """Of a record that failed."""
@@ -80,7 +87,9 @@ class Users:
         turner: Turner,
         source: random.Random,
         log: Callable[[str], None],
-        want_topic: Callable[[str], None],
+        want_topic: Callable[[str], Coroutine[Any, Any, None]],
+        tasks: ProducerTasks,
+        producer: VirtualAsyncProducer,
     ) -> None:
         """Plan what the users do.
 
@@ -91,7 +100,9 @@ class Users:
             turner: gives its numbers.
             source: of the users' randomness.
             log: takes what happens.
-            want_topic: asks for a topic; `topic_settled` is called in the end.
+            want_topic: waits until a topic is known.
+            tasks: run the calls of asyncio's users.
+            producer: takes these calls.
         """
         self.history = History()
         self.unfinished = 0
@@ -103,6 +114,8 @@ class Users:
         self._source = source
         self._log = log
         self._want_topic = want_topic
+        self._tasks = tasks
+        self._producer = producer
         self._front = Front(
             queues,
             max_block=0.0,
@@ -111,7 +124,6 @@ class Users:
         self._futures: list[tuple[Sent, DeliveryFuture]] = []  # kept ones
         self._bulks: list[_Bulk] = []  # kept ones
         self._refused = 0  # records of bulk calls that were not accepted
-        self._waiting: dict[str, list[deque[_Record]]] = {}  # bursts, by the topic they need
         self._blocked: list[deque[_Record]] = []  # bursts that wait for memory
         self._retry_planned = False
         self._ended = 0  # records, when the futures were last looked at
@@ -121,6 +133,8 @@ class Users:
             clock.after(source.random() * plan.duration * 1.2, self._begin_flush)
         for _ in range(source.choice((0, 1, 5))):
             clock.after(source.random() * plan.duration * 1.2, self._take_lost)
+        for due in plan.task_flushes:
+            clock.after(due, self._begin_task_flush)
 
     # ---- sending ----
 
@@ -155,14 +169,17 @@ class Users:
         """Send what is left of a burst, as far as that goes without waiting."""
         while burst:
             try:
+                if burst[0].way == "task_many":
+                    self._begin_bulk(list(burst))
+                    burst.clear()
+                    break
                 if burst[0].way in BULK:
                     self._send_bulk(list(burst))
                     burst.clear()
                     break
                 self._send(burst[0])
             except TopicUnknownError:
-                self._waiting.setdefault(burst[0].topic.name, []).append(burst)
-                self._want_topic(burst[0].topic.name)
+                self._await_topic(burst)
                 return
             except KafkaTimeoutError:
                 self._blocked.append(burst)
@@ -187,16 +204,24 @@ class Users:
         for burst in blocked:
             self._go_on(burst)
 
-    def topic_settled(self, topic: str, error: KafkaError | None) -> None:
-        """Go on with what waited for this topic, or give it up."""
-        bursts = self._waiting.pop(topic, [])
-        for burst in bursts:
+    def _await_topic(self, burst: deque[_Record]) -> None:
+        """Go on with a burst when its topic is known, or give it up."""
+        topic = burst[0].topic.name
+
+        def end(_: None, error: BaseException | None) -> None:
             if error is None:
                 self._go_on(burst)
+            elif isinstance(error, KafkaTimeoutError | AuthenticationError):  # it may yet come
+                self._clock.after(TOPIC_RETRY, partial(self._await_topic, burst))
             else:
                 self.unfinished -= 1
 
+        self._tasks.begin("topic", self._want_topic(topic), end, may_be_cancelled=False)
+
     def _send(self, record: _Record) -> None:
+        if record.way in TASKS:
+            self._begin_send(record)
+            return
         topic, front = record.topic.name, self._front
         number = len(self.history.sent)
         value = value_of(number, topic, record.padding)
@@ -255,6 +280,88 @@ class Users:
             for one in sent:
                 one.observed = False
 
+    # ---- tasks ----
+
+    def _begin_send(self, record: _Record) -> None:
+        """Send a record in a task of its own, which may wait, or be cancelled."""
+        topic, partition = record.topic.name, record.partition
+        value = bytearray()
+
+        def renumber() -> None:
+            """Give the record the number that it gets if it is accepted in this step."""
+            value[:] = value_of(len(self.history.sent), topic, record.padding)
+
+        def end(future: DeliveryFuture | None, error: BaseException | None) -> None:
+            self.unfinished -= 1
+            if future is not None:
+                now = self._clock.now
+                sent = Sent(len(self.history.sent), topic, now, partition, True)
+                self.history.sent.append(sent)
+                self._keep(self._source.choice(("kept", "dropped", "read")), sent, future)
+
+        self.unfinished += 1
+        call = self._producer.send(topic, value, record.key, partition=partition)
+        self._tasks.begin("task", call, end, before_step=renumber)
+
+    def _begin_bulk(self, records: list[_Record]) -> None:
+        """Send a burst in one call of a task, which takes more and more of its rows."""
+        topic = records[0].topic.name
+        values = [bytearray(numbered_value(0, topic, record.padding)) for record in records]
+        sent: list[Sent] = []
+        accepted = 0
+
+        def renumber() -> None:
+            """Give the rows that are left the numbers that they get if this step takes them."""
+            nonlocal accepted
+            first = len(self.history.sent) - len(sent)
+            for row in range(len(sent), len(records)):
+                values[row][:] = numbered_value(first + row, topic, records[row].padding)
+            accepted = self._accepted
+
+        def note(count: int) -> None:
+            """Note rows that were taken, or refused for good."""
+            now, first = self._clock.now, len(self.history.sent)
+            rows = [Sent(first + number, topic, now, None, True) for number in range(count)]
+            self.history.sent += rows
+            sent.extend(rows)
+
+        def end(future: BatchFuture | None, error: BaseException | None) -> None:
+            self.unfinished -= 1
+            if future is not None:
+                refused = len(records) - len(sent)
+                self._refused += refused
+                note(refused)
+                for one in sent:
+                    one.at = self._clock.now  # what the handle tells is not told before
+                self._bulks.append(_Bulk(sent, future))
+            else:
+                for one in sent:
+                    one.observed = False
+            self._log(f"{len(sent)} records of {len(records)} in a call of a task, {error!r}")
+
+        self.unfinished += 1
+        call = self._producer.send_many(topic, values)
+        self._tasks.begin(
+            "bulk task",
+            call,
+            end,
+            before_step=renumber,
+            after_step=lambda: note(self._accepted - accepted),
+        )
+
+    def _begin_task_flush(self) -> None:
+        """Flush without a timeout, in a task."""
+        before = len(self.history.sent) - self.ended
+        ended = self.ended
+        producer = self._producer
+
+        def end(pending: int | None, error: BaseException | None) -> None:
+            if error is None and self.ended - ended < before:
+                self.history.flushes.append((pending or 0, before - (self.ended - ended)))
+
+        call = producer._driver.run(producer._steps.flush(None))
+        self._tasks.begin("flush", call, end)
+
     @property
     def _accepted(self) -> int:
         """How many records the client has ever accepted."""
@@ -301,6 +408,7 @@ class Users:
             self._unblock()
         for serial in [it for it in self._flushing if self._turner.is_flushed(it)]:
             self._end_flush(serial)
+        self._tasks.look()
 
     def _complete(self, sent: Sent, error: DeliveryError | None, metadata: RecordMetadata) -> None:
         outcome = None if error is None else error.outcome
@@ -344,12 +452,18 @@ class Users:
     def finish(self) -> None:
         """Take the last notes: everything has ended."""
         self.look()
+        self._tasks.close()
         for serial in list(self._flushing):
             self._end_flush(serial)
         self._take_lost()
         stats = self._queues.stats()
         self.history.failed = stats["records_failed"] + self._refused
         self.history.reserved_bytes = self._turner.reserved_bytes()
+
+
+def numbered_value(number: int, topic: str, padding: int) -> bytes:
+    """Return a value of which only digits change with the number."""
+    return b"%06d" % number + value_of(0, topic, padding)[1:]
 
 
 def as_column(values: list[bytes]) -> tuple[bytes, array[int]]:

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from kafka_fast.config import producer_settings
-from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.producer.messages import SetPartitions, SetProducerId
 from kafka_fast.net.planes import CODECS
 from kafka_fast.producer.core import ProducerCore
@@ -28,6 +26,11 @@ from tests.sim.worlds.host import FOREVER, VirtualHost
 from tests.sim.worlds.network import Network
 from tests.sim.worlds.plan import SLACK, VERSIONS, Plan, make_plan
 from tests.sim.worlds.producer_faults import ProducerFaults
+from tests.sim.worlds.producer_tasks import (
+    ProducerTasks,
+    VirtualAsyncProducer,
+    VirtualLoopDriver,
+)
 from tests.sim.worlds.users import Users
 
 UNIX_MS_AT_ZERO = 1_700_000_000_000
@@ -101,6 +104,7 @@ class World:
             random.Random(f"faults/{plan.seed}"),
             self.log,
         )
+        driver = VirtualLoopDriver(self.clock)
         self.users = Users(
             self.clock,
             plan,
@@ -108,7 +112,9 @@ class World:
             self.host.turner,
             random.Random(f"users/{plan.seed}"),
             self.log,
-            lambda topic: self.core.call(lambda now: self.core.control.want_topic(topic, now)),
+            lambda topic: driver.run(self.core.topics.need(topic)),
+            ProducerTasks(self.clock, random.Random(f"tasks/{plan.seed}"), plan.cancels, self.log),
+            VirtualAsyncProducer(self.core, self.settings, driver),
         )
 
     def log(self, line: str) -> None:
@@ -214,12 +220,9 @@ class LoggedProducerCore(ProducerCore):
         super().handle_event(event, now)
 
     def carry_out(self, command: object, now: float) -> None:
-        """Note a command, do it, and tell the users who wait for a topic."""
+        """Note a command, and do it."""
         world = self._world
         world.log(f"command {_short(command)}")
-        if isinstance(command, TopicSettled):
-            settled = partial(world.users.topic_settled, command.topic, command.error)
-            world.clock.after(self._host.lateness(), settled)
         super().carry_out(command, now)
         if world.plan.first_sequence and isinstance(command, SetProducerId | SetPartitions):
             self._number_near_the_edge(world.plan.first_sequence)
