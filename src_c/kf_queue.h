@@ -182,7 +182,7 @@ struct kf_queue {
     int32_t coding_count;
     int32_t in_flight; /* batches in requests */
     bool frozen; /* sends nothing before the thaw */
-    bool single; /* one in flight until the next ack */
+    bool single; /* one in flight until an ack leaves no retry that may be in the log */
     bool route_asked; /* the control plane was asked for a link */
     bool may_have_gap; /* a batch that was sent has expired since the last thaw: its sequences
                         * may be missing in the log */

@@ -100,6 +100,20 @@ cdef void come_back(sender_state* state, kf_batch* batch,
         kf_queue_return(queue, batch)
 
 
+cdef bint has_maybe_written(const kf_queue* queue) noexcept nogil:
+    """Return whether a batch that waits for another try may be in the log.
+
+    New batches must not overtake it, as they would in a window of several requests if it alone were
+    refused: a broker recognises the last five batches of a producer, and no older one.
+    """
+    cdef const kf_batch* batch = queue.unresolved
+    while batch != NULL:
+        if batch.maybe_written:
+            return True
+        batch = batch.next
+    return False
+
+
 cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* answer,
                    double now) noexcept nogil:
     """The batch is in the log."""
@@ -107,7 +121,7 @@ cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* a
     cdef bint moved = queue.moving
     cdef bint single = queue.single
     end_flight(queue)
-    queue.single = False
+    queue.single = single and has_maybe_written(queue)
     if batch.expired:
         drop_expired(batch)
     else:

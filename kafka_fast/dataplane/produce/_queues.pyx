@@ -243,7 +243,7 @@ cdef class Queues:
 
         Args:
             at: Not before this time.
-            single: One batch in flight until the next success.
+            single: One batch in flight until a success leaves no retry that may be in the log.
         """
         cdef kf_command* command = kf_command_new(KF_COMMAND_THAW)
         command.queue = self.queue(queue_id)

@@ -34,7 +34,7 @@ from tests.sim.worlds.producer_tasks import (
 from tests.sim.worlds.users import Users
 
 UNIX_MS_AT_ZERO = 1_700_000_000_000
-ACTIONS_MAX = 100_000
+ACTIONS_MAX = 300_000
 """A world that does more than this turns in circles."""
 
 HEALED_WAIT = 60.0

@@ -251,6 +251,31 @@ def test_a_new_producer_id_is_taken_when_nothing_of_the_partition_is_in_flight()
     assert numbers == [(4711, 3, 1), (4711, 3, 2), (9, 0, 0)]
 
 
+def test_what_may_be_written_is_sent_again_alone_batch_by_batch() -> None:
+    """Regression: behind the first one that was acknowledged, new batches went along.
+
+    They might all be accepted while the second one is refused once more. A broker remembers five
+    batches, so it would not recognise the second one any more.
+    """
+    timed_out = 7
+    rig = Rig(warm=True)
+    sent = []
+    for _ in range(2):
+        rig.send()
+        sent += rig.requests()
+    for request in sent:
+        rig.answer(request, {0: timed_out})
+    (report,) = rig.reports()
+    rig.send()
+    rig.thaw(report, single=True)
+    for first in sent:
+        (again,) = rig.requests()
+        assert again.request == first.request
+        rig.answer(again)
+    (new,) = rig.requests()
+    assert new.batches["t", 0].base_sequence == 3
+
+
 def test_a_blocked_caller_makes_everything_leave() -> None:
     rig = Rig(linger=3600.0, buffer_memory=65_536, partitions=4)
     for partition in range(4):
