@@ -106,16 +106,20 @@ build: $(VENV)/build.stamp
 
 # ---- gates ----
 
-.PHONY: lint types stubtest cython
+.PHONY: lint types user-types stubtest cython
 lint: build $(VENV)/lint.stamp $(VENV)/test.stamp
 	ruff check .
 	ruff format --check .
-	$(MAKE) --no-print-directory -j2 types stubtest cython
+	$(MAKE) --no-print-directory -j2 types user-types stubtest cython
 	clang-format --dry-run -Werror $(C_FILES)
 	codespell
 
 types: $(VENV)/lint.stamp $(VENV)/test.stamp
 	mypy $(TYPED)
+
+# The API as users of the other type checker see it, in its strict mode.
+user-types: build $(VENV)/lint.stamp $(VENV)/test.stamp
+	pyright --project pyproject.toml --pythonpath $(VENV)/bin/python
 
 cython: $(VENV)/lint.stamp
 	cython-lint kafka_fast

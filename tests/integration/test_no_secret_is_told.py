@@ -7,6 +7,7 @@ comes from a properties file, as users have it. GSSAPI is in test_kerberos.py.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,14 @@ from typing import Any
 
 import pytest
 
-from kafka_fast import AuthenticationError, Consumer, Producer, read_properties
+from kafka_fast import (
+    AuthenticationError,
+    Consumer,
+    Producer,
+    TopicPartition,
+    aio,
+    read_properties,
+)
 from kafka_fast.cli.main import main
 from kafka_fast.testing.client_properties import write_properties_file
 from kafka_fast.testing.secure_kafka import MECHANISMS, USERS, SecureKafka
@@ -101,6 +109,32 @@ def test_by_clients_that_are_refused(planted: PlantedFile, told: pytest.LogCaptu
     for caught in (of_send, of_poll):
         for secret in (CANARY, TOKEN):
             assert traces(caught.value, secret) == []
+    assert_nothing_is_told(CANARY, told.text, *texts)
+
+
+@pytest.mark.parametrize("planted", ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"], indirect=True)
+def test_by_clients_of_event_loops(
+    planted: PlantedFile, topic: str, told: pytest.LogCaptureFixture
+) -> None:
+    async def use(properties: Any) -> None:
+        async with (
+            aio.Producer(properties) as producer,
+            aio.Consumer({**properties, "auto.offset.reset": "earliest"}) as consumer,
+        ):
+            consumer.assign([TopicPartition(topic, 0)])
+            try:
+                await producer.send_and_wait(topic, b"x")
+                assert len(await consumer.poll(TIMEOUT)) == 1
+            finally:
+                dumps = [await producer.debug_dump(), await consumer.debug_dump()]
+                texts.extend(map(repr, (producer, consumer, producer.metrics(), *dumps)))
+
+    texts: list[str] = []
+    asyncio.run(use(read_properties(planted(USERS["alice"]))))
+    assert_nothing_is_told(USERS["alice"], told.text, *texts)
+    with pytest.raises(AuthenticationError) as caught:
+        asyncio.run(use(read_properties(planted(CANARY))))
+    assert [shown for it in (CANARY, TOKEN) for shown in traces(caught.value, it)] == []
     assert_nothing_is_told(CANARY, told.text, *texts)
 
 

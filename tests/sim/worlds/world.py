@@ -34,8 +34,8 @@ from tests.sim.worlds.producer_tasks import (
 from tests.sim.worlds.users import Users
 
 UNIX_MS_AT_ZERO = 1_700_000_000_000
-ACTIONS_MAX = 300_000
-"""A world that does more than this turns in circles."""
+ACTIONS_MAX = 100_000
+"""A world that does more than this in one virtual second turns in circles."""
 
 HEALED_WAIT = 60.0
 """Seconds after which nobody may wait for a topic or memory any more, once all is healed."""
@@ -133,13 +133,15 @@ class World:
         close_at = FOREVER
         if self.plan.closes_early:
             close_at = self.clock.now + self.host.source.random() * self.plan.duration
-        actions = 0
+        actions, second = 0, 0
         while self.clock.next_due() <= min(self._end(heal_at), close_at):
             action = self.clock.take()
             self.host.machine.advance(self.clock.now)
             action()
             self._settle()
             actions += 1
+            if int(self.clock.now) != second:
+                actions, second = 0, int(self.clock.now)
             if actions > ACTIONS_MAX:
                 self.users.history.stuck = "the world turns in circles"
             if self.users.history.stuck or self._is_over(heal_at):

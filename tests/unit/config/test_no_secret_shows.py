@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast import Consumer, Producer, read_properties, read_range
+from kafka_fast import Consumer, Producer, aio, read_properties, read_range
 from kafka_fast.config import (
     KEYS,
     ValueKind,
@@ -61,6 +61,10 @@ CLIENTS: list[Callable[[Mapping[str, Any]], object]] = [
     Consumer,
     lambda config: Producer(**{name.replace(".", "_"): it for name, it in config.items()}),
     lambda config: read_range("t", config=config),
+    aio.Producer,
+    aio.Consumer,
+    lambda config: aio.Consumer(**{name.replace(".", "_"): it for name, it in config.items()}),
+    lambda config: aio.read_range("t", config=config),
     producer_settings,
 ]
 
