@@ -132,8 +132,8 @@ def judge(report: QueueReport, rules: Rules, now: float, *, leader_is_new: bool)
     if rules.idempotent and not bump and not may_have_gap and gap is not None:
         commands.append(close_gap(report, gap))
     wait = 0.0 if leader_is_new else pause(kept, rules)
-    # One batch at a time, at least until the next success, even if no batch is kept: the broker may not have
-    # seen any batch of this producer yet, and takes any sequence until then.
+    # One batch at a time, at least until the next success, even if no batch is kept: the broker may
+    # not have seen any batch of this producer yet, and takes any sequence until then.
     thaw = ThawQueue(
         report.queue.queue_id, report.queue.generation, now + wait, single=rules.idempotent
     )

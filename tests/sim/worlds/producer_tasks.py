@@ -182,7 +182,7 @@ class ProducerTasks:
         elif wait.is_over():
             self._clock.after(0.0, lambda: None)
         if task.may_be_cancelled and self._source.random() < self._cancels:
-            task.is_doomed = wait.is_over() or self._source.random() < 0.3
+            task.is_doomed = bool(wait.is_over()) or self._source.random() < 0.3
             after = 0.0 if task.is_doomed else self._source.random() ** 3 * LATEST_CANCEL
             self._clock.after(after, partial(self._cancel, task, number))
 
