@@ -13,7 +13,7 @@ Threads: any, with the GIL; it guards the counts of handles.
 
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, int64_t, uintptr_t
 from libc.stdlib cimport free, realloc
@@ -36,7 +36,7 @@ from kafka_fast.types import RecordMetadata
 cdef extern from "Python.h":
     object PyType_GenericAlloc(PyTypeObject* kind, Py_ssize_t items)
     PyObject* PyTuple_GET_ITEM(object items, Py_ssize_t i)
-    Py_ssize_t Py_REFCNT(object item)
+    Py_ssize_t Py_REFCNT(PyObject* item)
 
 cdef dict OUTCOMES = {
     KF_OUTCOME_NOT_SENT: Outcome.NOT_SENT,
@@ -46,6 +46,10 @@ cdef dict OUTCOMES = {
 
 
 # ---- what became of a record ----
+
+cdef PyObject* last_metadata = NULL  # owned; given out last
+cdef int64_t last_timestamp_ms = 0
+
 
 cdef object failure_of(kf_batch* batch, Queues queues):
     """Return the DeliveryError of a failed batch, for one record."""
@@ -74,22 +78,40 @@ cdef object new_metadata(str topic, object partition, object offset_object,
     return metadata
 
 
-cdef int change_item(object metadata, Py_ssize_t i, object item) except -1:
+cdef int change_item(PyObject* metadata, Py_ssize_t i, object item) except -1:
     """Put another item into a tuple that nobody else holds."""
-    cdef PyObject* before = PyTuple_GET_ITEM(metadata, i)
+    cdef PyObject* before = PyTuple_GET_ITEM(<object>metadata, i)
     Py_INCREF(item)
-    PyTuple_SET_ITEM(metadata, i, item)
+    PyTuple_SET_ITEM(<object>metadata, i, item)
     Py_DECREF(<object>before)
     return 0
 
 
 cdef object metadata_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms):
-    """Return the metadata of a record of a batch that was not split."""
+    """Return the metadata of a record of a batch that was not split.
+
+    Most are dropped as soon as they were seen: then their tuple is given out again.
+    """
+    global last_metadata, last_timestamp_ms
     cdef int64_t offset = batch.base_offset + index if batch.base_offset >= 0 else -1
+    cdef str name
     topic, partition = <tuple>(<list>queues.places)[batch.queue.id]
+    name = (<TopicQueues>topic).name
     if batch.append_time_ms >= 0:
         timestamp_ms = batch.append_time_ms
-    return new_metadata((<TopicQueues>topic).name, partition, offset, timestamp_ms)
+    if (last_metadata == NULL or Py_REFCNT(last_metadata) > 1
+            or PyTuple_GET_ITEM(<object>last_metadata, 0) != <PyObject*>name
+            or PyTuple_GET_ITEM(<object>last_metadata, 1) != <PyObject*>partition):
+        metadata = new_metadata(name, partition, offset, timestamp_ms)
+        Py_INCREF(metadata)
+        Py_XDECREF(last_metadata)
+        last_metadata, last_timestamp_ms = <PyObject*>metadata, timestamp_ms
+        return metadata
+    change_item(last_metadata, 2, offset)
+    if timestamp_ms != last_timestamp_ms:
+        change_item(last_metadata, 3, timestamp_ms)
+        last_timestamp_ms = timestamp_ms
+    return <object>last_metadata
 
 
 cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms):
@@ -126,9 +148,6 @@ cdef class Observations:
     cdef int32_t capacity
     cdef int32_t holds     # how many of them count as handles of the batch
     cdef list loops        # BatchWaits of event loops; None: no loop waits for it
-    cdef object metadata   # what the last callback was given
-    cdef object timestamp  # the last timestamp as Python has it
-    cdef int64_t timestamp_ms
 
     cdef int add(self, int32_t index, int64_t timestamp_ms, object callback) except -1:
         cdef int32_t capacity = max(16, 2 * self.capacity)
@@ -157,7 +176,9 @@ cdef class Observations:
                     callback = <object>self.all[i].callback
                     i += 1
                     if delivered:
-                        callback(None, self.metadata_of(queues, &self.all[i - 1]))
+                        metadata = metadata_of(self.batch, queues, self.all[i - 1].index,
+                                               self.all[i - 1].timestamp_ms)
+                        callback(None, metadata)
                     else:
                         error, metadata = outcome_of(self.batch, queues, self.all[i - 1].index,
                                                      self.all[i - 1].timestamp_ms)
@@ -165,29 +186,6 @@ cdef class Observations:
             except BaseException as exception:  # a SystemExit must not end the callback thread
                 report(callback, exception)
         return 0
-
-    cdef object metadata_of(self, Queues queues, const observation* one):
-        """Return the metadata of a delivered record, in the last record's tuple if nobody kept it.
-        """
-        cdef int64_t offset = self.batch.base_offset
-        cdef int64_t timestamp_ms = self.batch.append_time_ms
-        cdef object offset_object
-        if offset >= 0:
-            offset += one.index
-        if timestamp_ms < 0:
-            timestamp_ms = one.timestamp_ms
-        if self.timestamp is None or timestamp_ms != self.timestamp_ms:
-            self.timestamp_ms = timestamp_ms
-            self.timestamp = timestamp_ms
-        offset_object = offset
-        if self.metadata is None or Py_REFCNT(self.metadata) > 1:
-            topic, partition = <tuple>(<list>queues.places)[self.batch.queue.id]
-            self.metadata = new_metadata((<TopicQueues>topic).name, partition, offset_object,
-                                         self.timestamp)
-        else:
-            change_item(self.metadata, 2, offset_object)
-            change_item(self.metadata, 3, self.timestamp)
-        return self.metadata
 
     def __dealloc__(self):
         cdef int32_t i

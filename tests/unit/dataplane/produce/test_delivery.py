@@ -273,6 +273,19 @@ def test_callbacks_run_in_order_once_and_only_in_notify() -> None:
     assert told == [100, 101, 102]
 
 
+def test_metadata_that_somebody_keeps_do_not_change() -> None:
+    """The tuple of metadata that were dropped is given out again."""
+    rig = Rig(linger=3600.0, partitions=2)
+    futures = [rig.send(partition=i // 6, timestamp_ms=UNIX_MS + i // 4) for i in range(12)]
+    rig.turner.begin_flush()
+    succeed(rig)
+    expected = [("t", i // 6, 100 + i % 6, UNIX_MS + i // 4) for i in range(12)]
+    assert [tuple(future.result()) for future in futures] == expected
+    kept = [future.result() for future in futures[::3]]
+    assert [tuple(future.result()) for future in futures] == expected
+    assert [tuple(metadata) for metadata in kept] == expected[::3]
+
+
 def test_metadata_that_a_callback_keeps_does_not_change() -> None:
     rig = Rig(linger=3600.0)
     kept: list[Any] = []
