@@ -34,7 +34,7 @@ from kafka_fast import Producer
 from kafka_fast.testing.null_broker import NullBroker
 from kafka_fast.testing.real_kafka import RealKafka
 
-RECORDS = {"kafka_fast": 1_000_000, "aio": 1_000_000, "aiokafka": 60_000}
+RECORDS = {"kafka_fast": 1_000_000, "aio": 1_000_000, "aiokafka": 60_000, "asyncio": 200_000}
 Found = dict[tuple[str, str], float]
 """What each way cost each client."""
 

@@ -77,6 +77,21 @@ async def send_gathered(bootstrap: str, count: int) -> Figures:
         return per_record(before, count)
 
 
+async def futures_gathered(bootstrap: str, count: int) -> Figures:
+    """What gather() costs by itself: futures of the loop, which are set at once."""
+    loop = asyncio.get_running_loop()
+    spent = 0.0
+    for _ in range(count // GATHERED):
+        futures = [loop.create_future() for _ in range(GATHERED)]
+        before = cpu()
+        gathered = asyncio.gather(*futures)
+        for future in futures:
+            future.set_result(None)
+        await gathered
+        spent += cpu() - before
+    return {"ns": spent / count * 1e9}
+
+
 async def one_in_flight(bootstrap: str, count: int) -> Figures:
     """Send and wait, one record at a time."""
     async with aio.Producer(bootstrap_servers=bootstrap) as producer:
@@ -211,6 +226,7 @@ PRODUCING: dict[tuple[str, str], Way] = {
     ("send, in order", "aiokafka"): their_send_in_order,
     ("send, gathered", "aio"): send_gathered,
     ("send, gathered", "aiokafka"): their_send_gathered,
+    ("gather() alone", "asyncio"): futures_gathered,
     ("one in flight", "aio"): one_in_flight,
     ("one in flight", "aiokafka"): their_one_in_flight,
 }

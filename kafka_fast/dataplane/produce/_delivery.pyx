@@ -168,7 +168,7 @@ cdef class DeliveryFuture:
         else:
             waits = running_waits(queues_of(self.batch))
             if waits is None:
-                observe_beside(self, lambda error, metadata: callback(self))
+                observe_beside(self, calling(callback, self))
                 return
             self.place |= 1
             waits_of(waits, self.batch).add(self, callback, context)
@@ -241,6 +241,12 @@ cdef int observe_beside(DeliveryFuture future, object callback) except -1:
     future.batch.doubled += 1
     return observe(queues_of(future.batch), future.batch, index_of(future), timestamp_of(future),
                    callback, True)
+
+
+cdef object calling(object callback, DeliveryFuture future):
+    """Return a callback that passes on the handle. (A method with a closure would cost each call.)
+    """
+    return lambda error, metadata: callback(future)
 
 
 cdef BatchWaits found_waits(DeliveryFuture future):
