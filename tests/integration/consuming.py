@@ -36,13 +36,13 @@ PROTOCOLS = ("classic", pytest.param("consumer", marks=WITH_CONSUMER_PROTOCOL))
 """Of groups."""
 
 
-def makers(kafka: RealKafka) -> Iterator[MakeConsumer]:
+def makers(kafka: RealKafka, consumer_class: Any = Consumer) -> Iterator[MakeConsumer]:
     """Yield what makes consumers that begin with the first record; close them in the end."""
     made: list[Consumer] = []
 
     def make(**config: Any) -> Consumer:
         start = {"auto_offset_reset": "earliest", **config}
-        made.append(Consumer(bootstrap_servers=kafka.bootstrap, **start))
+        made.append(consumer_class(bootstrap_servers=kafka.bootstrap, **start))
         return made[-1]
 
     try:

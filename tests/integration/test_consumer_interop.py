@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -34,9 +35,9 @@ def peer(request: pytest.FixtureRequest, real_kafka: RealKafka) -> Iterator[Peer
 
 
 @pytest.fixture
-def consumer_on(real_kafka: RealKafka) -> Iterator[MakeConsumer]:
+def consumer_on(real_kafka: RealKafka, consumer_class: Any) -> Iterator[MakeConsumer]:
     """Consumers that begin with the first record and are closed in the end."""
-    yield from makers(real_kafka)
+    yield from makers(real_kafka, consumer_class)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -32,6 +33,8 @@ from tests.integration.producing import create_again, new_topic
 from tests.waiting import TIMEOUT, eventually
 
 # The peers' own warnings are theirs; kafka-python warns already when it is imported.
+DRIVERS = True
+
 pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore")]
 
 
@@ -41,9 +44,9 @@ def group() -> str:
 
 
 @pytest.fixture
-def consumer_on(real_kafka: RealKafka) -> Iterator[MakeConsumer]:
+def consumer_on(real_kafka: RealKafka, consumer_class: Any) -> Iterator[MakeConsumer]:
     """Consumers that begin with the first record and are closed in the end."""
-    yield from makers(real_kafka)
+    yield from makers(real_kafka, consumer_class)
 
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -51,6 +52,8 @@ class Diary(RebalanceListener):
         self.heard.append("lost")
 
 
+DRIVERS = True
+
 pytestmark = pytest.mark.broker
 
 
@@ -68,13 +71,15 @@ def topic(kafka: RealKafka, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def member_on(kafka: RealKafka, topic: str) -> Iterator[Callable[..., Consumer]]:
+def member_on(
+    kafka: RealKafka, topic: str, consumer_class: Any
+) -> Iterator[Callable[..., Consumer]]:
     """Consumers in the topic's group; closed in the end."""
     made: list[Consumer] = []
 
     def make(listener: RebalanceListener | None = None, **config: object) -> Consumer:
         pattern = config.pop("pattern", None)
-        one = Consumer(
+        one = consumer_class(
             {
                 "bootstrap.servers": kafka.bootstrap,
                 "group.id": f"group-of-{topic}",
@@ -221,6 +226,7 @@ def test_the_group_may_wait_for_a_slow_user(topic: str, member_on: Callable[...,
     assert diary.heard == heard
 
 
+@pytest.mark.threads_only("most of its time is the broker's, or another client's")
 def test_patterns(kafka: RealKafka, topic: str, member_on: Callable[..., Consumer]) -> None:
     """The broker's RE2 and our own both find topics, also the one that is made later."""
     prefix = topic

@@ -40,14 +40,16 @@ CLOCK_STEP_MS = 20  # the clock of the records moves in steps
 Row = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int | None]
 MakeProducer = Callable[..., Producer]
 
+DRIVERS = True
+
 
 @pytest.fixture
-def producer_on(real_kafka: RealKafka) -> Iterator[MakeProducer]:
+def producer_on(real_kafka: RealKafka, producer_class: Any) -> Iterator[MakeProducer]:
     """Producers that are closed in the end, whatever they have lost."""
     made: list[Producer] = []
 
     def make(**config: object) -> Producer:
-        made.append(Producer({"bootstrap.servers": real_kafka.bootstrap}, **config))
+        made.append(producer_class({"bootstrap.servers": real_kafka.bootstrap}, **config))
         return made[-1]
 
     yield make
@@ -131,6 +133,7 @@ class TestWhatIsRead:
         assert read.timestamp == (APPEND_TIME, told.timestamp_ms)
         assert abs(told.timestamp_ms - time.time() * 1000) < TIMEOUT * 1000
 
+    @pytest.mark.threads_only("most of its time is the broker's, or another client's")
     def test_keys_go_where_java_puts_them(
         self, real_kafka: RealKafka, producer_on: MakeProducer
     ) -> None:
@@ -145,6 +148,7 @@ class TestWhatIsRead:
                 assert read.key is not None
                 assert partition_by_key(read.key, 7) == partition
 
+    @pytest.mark.threads_only("most of its time is the broker's, or another client's")
     def test_many_topics_at_once(self, real_kafka: RealKafka, producer_on: MakeProducer) -> None:
         topics = [new_topic(real_kafka, 2) for _ in range(5)]
         producer = producer_on(linger_ms=20)

@@ -13,9 +13,11 @@ from kafka_fast.control import troubles
 from kafka_fast.control.producer import control as producer_control
 from kafka_fast.producer import guide
 from kafka_fast.testing.broker.server import EmbeddedKafka
+from tests.drivers import consumer_class, driver, producer_class, pytest_generate_tests
 from tests.net.consuming import MakeConsumer
-from tests.net.driven import DrivenConsumer, DrivenProducer, close_loops
 from tests.net.producing import MakeProducer, new_topic
+
+__all__ = ["consumer_class", "driver", "producer_class", "pytest_generate_tests"]
 
 
 @pytest.fixture(scope="module")
@@ -47,40 +49,6 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> float:
     monkeypatch.setattr(troubles, "GATHERING", 2 * long)
     monkeypatch.setattr(troubles, "LOADING", 5 * long)
     return long
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the tests of modules that say so with the blocking clients and with asyncio's."""
-    if "driver" not in metafunc.fixturenames or not getattr(metafunc.module, "DRIVERS", None):
-        return
-    mark = metafunc.definition.get_closest_marker("threads_only")
-    kinds = DRIVERS[:1] if mark is not None else DRIVERS
-    metafunc.parametrize("driver", kinds, indirect=True)
-
-
-DRIVERS = (
-    "threads",
-    pytest.param("asyncio", marks=pytest.mark.repeats("the blocking client's compiled code")),
-)
-
-
-@pytest.fixture
-def driver(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Who runs the clients' steps: "threads" that block, or event loops of "asyncio"."""
-    yield getattr(request, "param", "threads")
-    close_loops()
-
-
-@pytest.fixture
-def consumer_class(driver: str) -> Any:
-    """The class of consumers; that of asyncio has blocking methods, see `driven`."""
-    return Consumer if driver == "threads" else DrivenConsumer
-
-
-@pytest.fixture
-def producer_class(driver: str) -> Any:
-    """The class of producers; that of asyncio has blocking methods, see `driven`."""
-    return Producer if driver == "threads" else DrivenProducer
 
 
 @pytest.fixture
