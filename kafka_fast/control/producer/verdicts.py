@@ -18,7 +18,9 @@ sequences:
 
 A broker that does not know a producer id takes any sequence from it. So the first batch of a new
 identity is alone in flight until it is acknowledged. So is the first batch after a failure.
-Otherwise the second batch could be written before the first.
+Otherwise the second batch could be written before the first. So is each batch that is sent again
+and may be in the log: a broker recognizes the last five batches, and (c) must not be said of one
+that five new batches have overtaken.
 
 A batch that may be in the log is not split: the broker would not recognize its parts as duplicates.
 """
