@@ -13,8 +13,9 @@ import pytest
 
 from kafka_fast import Consumer, Producer
 from tests.net.driven import DrivenConsumer, DrivenProducer, close_loops
+from tests.net.looped import LOOPS
 
-__all__ = ["consumer_class", "driver", "producer_class", "pytest_generate_tests"]
+__all__ = ["consumer_class", "driver", "loop", "producer_class", "pytest_generate_tests"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -49,3 +50,10 @@ def consumer_class(driver: str) -> Any:
 def producer_class(driver: str) -> Any:
     """The class of producers; that of asyncio has blocking methods, see `driven`."""
     return Producer if driver == "threads" else DrivenProducer
+
+
+@pytest.fixture(params=LOOPS)
+def loop(request: pytest.FixtureRequest) -> str:
+    """Each kind of event loop."""
+    name: str = request.param
+    return name

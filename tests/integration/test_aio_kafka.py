@@ -16,19 +16,12 @@ from kafka_fast import TopicPartition, aio
 from kafka_fast.errors import KafkaError
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.producing import new_topic, read_log
-from tests.net.looped import LOOPS, run
+from tests.net.looped import run
 
 pytestmark = pytest.mark.broker
 
 COUNT = 5_000
 PARTITIONS = 3
-
-
-@pytest.fixture(params=LOOPS)
-def loop(request: pytest.FixtureRequest) -> str:
-    """Each kind of event loop."""
-    name: str = request.param
-    return name
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the tests of asyncio's clients share: loops of both kinds, and cancellations on purpose."""
+"""What the tests of asyncio's clients share: loops, clients, and cancellations on purpose."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import uvloop
 
+from kafka_fast import aio
+from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.waiting import TIMEOUT
 
 T = TypeVar("T")
@@ -16,6 +18,9 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,
 }
+
+
+QUICK = {"retry.backoff.ms": 20, "reconnect.backoff.ms": 20}
 
 
 def run(main: Coroutine[Any, Any, T], loop: str = "asyncio", *, debug: bool = False) -> T:
@@ -27,6 +32,17 @@ def run(main: Coroutine[Any, Any, T], loop: str = "asyncio", *, debug: bool = Fa
     finally:
         made.run_until_complete(made.shutdown_asyncgens())
         made.close()
+
+
+def consumer_of(kafka: EmbeddedKafka, **config: Any) -> aio.Consumer:
+    """Return a consumer that begins with the first record; short waits."""
+    start = {"bootstrap_servers": kafka.bootstrap, "auto_offset_reset": "earliest", **config}
+    return aio.Consumer(QUICK | {"fetch.max.wait.ms": 20}, **start)
+
+
+def producer_of(kafka: EmbeddedKafka, **config: Any) -> aio.Producer:
+    """Return a producer; short waits."""
+    return aio.Producer(QUICK, bootstrap_servers=kafka.bootstrap, **config)
 
 
 class Cancelled:

@@ -13,23 +13,11 @@ from kafka_fast import TopicPartition, aio
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import OFFSET_COMMIT, PRODUCE
 from tests.net.consuming import committed, fill
-from tests.net.looped import Cancelled, run
+from tests.net.looped import Cancelled, consumer_of, producer_of, run
 from tests.net.producing import new_topic, values
 from tests.waiting import TIMEOUT, eventually
 
 COUNT = 40
-
-QUICK = {"retry.backoff.ms": 20, "reconnect.backoff.ms": 20, "fetch.max.wait.ms": 20}
-
-
-def consumer_of(kafka: EmbeddedKafka, **config: object) -> aio.Consumer:
-    start: Any = {"bootstrap_servers": kafka.bootstrap, "auto_offset_reset": "earliest", **config}
-    return aio.Consumer(QUICK, **start)
-
-
-def producer_of(kafka: EmbeddedKafka, **config: Any) -> aio.Producer:
-    quick = {"retry.backoff.ms": 20, "reconnect.backoff.ms": 20}
-    return aio.Producer({"bootstrap.servers": kafka.bootstrap, **quick}, **config)
 
 
 class Interrupted:

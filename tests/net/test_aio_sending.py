@@ -1,0 +1,283 @@
+"""The asyncio producer in its loop: sends that wait or do not, bulk calls, callbacks, losses."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from kafka_fast import TopicPartition, WouldWaitError
+from kafka_fast.errors import (
+    DeliveryError,
+    InvalidRecord,
+    KafkaTimeoutError,
+    UsageError,
+)
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import PRODUCE
+from kafka_fast.types import RecordMetadata
+from tests.net.looped import consumer_of, producer_of, run
+from tests.net.producing import new_topic, values
+from tests.waiting import TIMEOUT, eventually
+
+
+def test_a_send_that_nobody_awaits_sends_nothing_and_is_told_of(
+    kafka: EmbeddedKafka, topic: str
+) -> None:
+    async def main() -> None:
+        async with producer_of(kafka) as producer:
+            await producer.partitions_for(topic)
+            with pytest.warns(RuntimeWarning, match="'Producer.send' was never awaited"):
+                producer.send(topic, b"x")
+            call = producer.send(topic, b"y")
+            await call
+            with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
+                await call
+            other = producer.send(topic, b"z")
+            other.close()
+            assert asyncio.iscoroutine(other)
+
+    run(main())
+    assert values(kafka, topic) == [b"y"]
+
+
+def test_a_send_that_never_waits(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        async with producer_of(kafka, buffer_memory=1 << 17, batch_size=1 << 16) as producer:
+            with pytest.raises(WouldWaitError) as missing:
+                producer.send_nowait(topic, b"x")
+            assert (missing.value.topic, missing.value.size) == (topic, 0)
+            deadline = time.monotonic() + TIMEOUT
+            while True:  # the metadata come, because they were asked for
+                try:
+                    producer.send_nowait(topic, b"first")
+                    break
+                except WouldWaitError:
+                    assert time.monotonic() < deadline
+                    await asyncio.sleep(0.01)
+            await producer.flush()
+            kafka.pause(1)
+
+            def send_until_full() -> None:
+                for _ in range(100):
+                    producer.send_nowait(topic, bytes(10_000))
+
+            with pytest.raises(WouldWaitError, match=r"no room in buffer.memory") as full:
+                send_until_full()
+            assert full.value.size > 10_000
+            kafka.resume(1)
+            await producer.flush()
+            with pytest.raises(UsageError, match=r"larger than buffer\.memory"):
+                producer.send_nowait(topic, bytes(1 << 18))
+
+    run(main())
+
+
+def test_a_send_waits_as_long_as_it_may(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.01)
+                ticks += 1
+
+        async with producer_of(
+            kafka, buffer_memory=1 << 17, batch_size=1 << 16, max_block_ms=300
+        ) as producer:
+            ticking = asyncio.create_task(tick())
+            await producer.send_and_wait(topic, b"first")
+            kafka.pause(1)
+            for send in (
+                lambda: producer.send(topic, bytes(10_000)),
+                lambda: producer.send_many(topic, [bytes(10_000)]),
+            ):
+
+                async def send_until_full(send: Callable[[], Awaitable[object]]) -> None:
+                    while True:
+                        await send()
+
+                with pytest.raises(KafkaTimeoutError, match=r"after max.block.ms \(300\)"):
+                    await send_until_full(send)
+            assert ticks > 20, "the loop was not held"
+            kafka.resume(1)
+            ticking.cancel()
+
+    run(main())
+
+
+def test_bulk_calls(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    count = 20_000
+
+    async def main() -> None:
+        other = new_topic(kafka, "other")
+        async with producer_of(kafka, buffer_memory=1 << 20, batch_size=1 << 16) as producer:
+            many = await producer.send_many(topic, [b"%d" % number for number in range(count)])
+            table = pyarrow.table({"value": [b"x"] * count, "topic": [topic, other] * (count // 2)})
+            rows = await producer.send_table(None, table)
+            results = await asyncio.gather(many, rows)
+            assert [(one.records, one.failed) for one in results] == [(count, 0), (count, 0)]
+        assert kafka.end_offset(topic, 0) == count + count // 2
+        assert values(kafka, topic)[:count] == [b"%d" % number for number in range(count)]
+
+    run(main(), loop)
+
+
+def test_users_code_of_a_producer(kafka: EmbeddedKafka) -> None:
+    """Serializers and partitioners are called once for a record, also if it has to wait."""
+    topic = new_topic(kafka, "prepared", partitions=3)
+    called: list[object] = []
+
+    def serialize(value: Any) -> bytes:
+        called.append(value)
+        return b"%d" % value
+
+    def choose(topic: str, key: Any, value: Any, count: int) -> int:
+        return int(value) % count
+
+    async def main() -> None:
+        async with producer_of(
+            kafka, value_serializer=serialize, partitioner_class=choose
+        ) as producer:
+            for number in range(6):
+                await producer.send(topic, number)
+            await (await producer.send_many(topic, list(range(6, 12))))
+            for partition in range(3):
+                assert values(kafka, topic, partition) == [
+                    b"%d" % number for number in range(partition, 12, 3)
+                ]
+
+    run(main())
+    assert called == list(range(12))
+
+
+def test_other_tasks_run_while_nothing_has_to_wait(kafka: EmbeddedKafka, topic: str) -> None:
+    """A million sends, or records, need no wait. Others are let in once a millisecond."""
+    count = 30_000
+
+    async def main() -> None:
+        runs = 0
+
+        async def others() -> None:
+            nonlocal runs
+            while True:
+                await asyncio.sleep(0)
+                runs += 1
+
+        async with producer_of(kafka) as producer:
+            await producer.partitions_for(topic)
+            task = asyncio.create_task(others())
+            for number in range(count):
+                await producer.send(topic, b"%d" % number)
+            assert runs > 1
+            await producer.flush()
+            runs = 0
+            await producer.send_many(new_topic(kafka, "other"), [b"x"] * 20 * count)
+            assert runs > 1
+            await producer.flush()
+        async with consumer_of(kafka, fetch_max_bytes=50_000_000) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            await consumer.poll(TIMEOUT, 1)
+            runs = found = 0
+            async for _ in consumer:
+                found += 1
+                if found == count - 1:
+                    break
+            assert runs > 1
+        task.cancel()
+
+    run(main())
+
+
+class TestCallbacks:
+    """They run in the loop, and may be coroutines."""
+
+    def test_of_every_call(self, kafka: EmbeddedKafka, topic: str, loop: str) -> None:
+        told: list[tuple[str, int, threading.Thread]] = []
+
+        def plain(error: DeliveryError | None, metadata: RecordMetadata) -> None:
+            told.append(("plain", metadata.offset, threading.current_thread()))
+
+        async def awaited(error: DeliveryError | None, metadata: RecordMetadata) -> None:
+            await asyncio.sleep(0.01)
+            told.append(("awaited", metadata.offset, threading.current_thread()))
+
+        async def main() -> None:
+            async with producer_of(kafka, on_delivery=awaited) as producer:
+                await producer.send(topic, b"x")
+                await producer.send(topic, b"x", on_delivery=plain)
+                producer.send_nowait(topic, b"x")
+                producer.send_nowait(topic, b"x", on_delivery=plain)
+                await producer.send_many(topic, [b"x", b"x"])
+                assert await producer.flush() == 0
+                assert len(told) == 6, "a flush waits for callbacks"
+            assert {thread for _, _, thread in told} == {threading.current_thread()}
+
+        run(main(), loop)
+        assert sorted(offset for _, offset, _ in told) == list(range(6))
+        assert [kind for kind, offset, _ in sorted(told, key=lambda one: one[1])] == [
+            "awaited",
+            "plain",
+            "awaited",
+            "plain",
+            "awaited",
+            "awaited",
+        ]
+
+    def test_that_wait_for_deliveries(self, kafka: EmbeddedKafka, topic: str) -> None:
+        raised: list[BaseException] = []
+
+        async def main() -> None:
+            producer = producer_of(kafka)
+
+            async def flush(error: Any, metadata: Any) -> None:
+                try:
+                    await producer.flush()
+                except UsageError as error:
+                    raised.append(error)
+                await producer.send(topic, b"second")
+                await producer.close()  # it does not wait
+
+            await producer.send(topic, b"first", on_delivery=flush)
+            await asyncio.to_thread(eventually, lambda: producer._core.queues.dead)
+
+        run(main())
+        assert "must not wait" in str(raised[0])
+        assert values(kafka, topic) == [b"first", b"second"]
+
+    def test_that_raise(
+        self, kafka: EmbeddedKafka, topic: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def plain(error: Any, metadata: Any) -> None:
+            raise ZeroDivisionError
+
+        async def awaited(error: Any, metadata: Any) -> None:
+            raise ZeroDivisionError
+
+        async def main() -> None:
+            async with producer_of(kafka) as producer:
+                for callback in (plain, awaited):
+                    await producer.send(topic, b"x", on_delivery=callback)
+
+        run(main())
+        assert sum("has raised" in line for line in caplog.messages) == 2
+
+
+def test_losses_are_raised(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        async with producer_of(kafka) as producer:
+            await producer.partitions_for(topic)
+            kafka.faults.error(PRODUCE, InvalidRecord, topic=topic, count=2)
+            producer.send_nowait(topic, b"x")
+            with pytest.raises(DeliveryError, match="nobody was told"):
+                await producer.flush()
+            with pytest.raises(DeliveryError):
+                await producer.send_and_wait(topic, b"x")
+
+    run(main())
