@@ -132,7 +132,7 @@ class Producer(ProducerBase, AsyncSender):
                 )
             except WouldWaitError as refusal:
                 size = refusal.size
-            await self._driver.run(accumulator._room_steps(topic, size, began))
+            await self._driver.run(self._steps.room(topic, size, began))
 
     def _callback(self, on_delivery: OnDelivery | None) -> OnDelivery | None:
         """Return what the data plane calls for a record that is sent now."""
@@ -372,7 +372,7 @@ class _Accumulator(BulkAccumulator):
             yield from self._core.topics.need(topic)
 
     def _room_steps(self, topic: str, size: int, began: float) -> Steps[None]:
-        yield from self._steps.room(self, topic, size, began)
+        return self._steps.room(topic, size, began)
 
     def _pause_steps(self) -> Steps[None]:
         yield Breathe()

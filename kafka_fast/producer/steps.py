@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from kafka_fast.dataplane.produce._accumulator import Accumulator
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG
 from kafka_fast.net.steps import InThread, Steps, Wait
@@ -30,11 +29,10 @@ class ProducerSteps:
         self._core = core
         self._max_block = max_block
 
-    def room(self, accumulator: Accumulator, topic: str, size: int, began: float) -> Steps[None]:
+    def room(self, topic: str, size: int, began: float) -> Steps[None]:
         """Wait until a caller may try again that found no room for `size` bytes.
 
         Args:
-            accumulator: refused to wait.
             topic: where the record goes.
             size: bytes of buffer.memory.
             began: when the caller began to wait: max.block.ms counts from there.
@@ -47,27 +45,26 @@ class ProducerSteps:
         queues.check_may_wait()
         deadline = began + self._max_block
         tell_at = began + LONG
-        what = accumulator._begin_wait_for_room(topic)
+        what = queues.no_room(topic)
+        queues.begin_wait_for_room()
         try:
-            while not accumulator._has_room(size):
+            while not queues.has_room(size):
                 now = core.now()
                 if now >= deadline:
                     limit = f"max.block.ms ({self._max_block * 1000:.0f})"
-                    raise accumulator._no_room_in_time(f"{what} after {limit}", began)
+                    raise queues.late(f"{what} after {limit}", began)
                 if now >= tell_at:
                     tell_at = NEVER
-                    accumulator._say_no_room(
-                        f"{what}; waiting up to max.block.ms ({self._max_block:g} s)"
-                    )
+                    queues.say_long(f"{what}; waiting up to max.block.ms ({self._max_block:g} s)")
                 yield Wait(
-                    lambda: accumulator._has_room(size) or queues.dead,
+                    lambda: queues.has_room(size) or queues.dead,
                     min(deadline, tell_at),
                     "room in buffer.memory",
                 )
                 if queues.dead:
                     queues.check_may_wait()
         finally:
-            accumulator._end_wait_for_room()
+            queues.end_wait_for_room()
 
     def flush(self, timeout: float | None) -> Steps[int]:
         """Send all accepted records and wait; return how many are still pending."""

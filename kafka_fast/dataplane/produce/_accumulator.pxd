@@ -33,7 +33,6 @@ cdef class Accumulator:
     cdef int wait_for_memory(self, TopicQueues topic, size_t need, standstill* wait) except -1
     cdef int refuse_too_large(self, TopicQueues topic, size_t need) except -1
     cdef int refuse_to_wait(self, TopicQueues topic, size_t need) except -1
-    cdef str no_room(self, str topic)
     cdef int add(self, object topic, object value, object key, object partition,
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
                  int64_t* timestamp) except -1

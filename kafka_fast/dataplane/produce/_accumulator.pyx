@@ -17,7 +17,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.produce._awaiting cimport running_loop
-from kafka_fast.dataplane.produce._causes cimport late, say_long
 from kafka_fast.dataplane.produce._delivery cimport DeliveryFuture, new_delivery, observe_beside
 from kafka_fast.dataplane.produce._fields cimport (
     borrow,
@@ -168,12 +167,14 @@ cdef class Accumulator:
             kf_count(&producer.stats.blocked, 1)
         self.refuse_too_large(topic, need)
         if now >= wait.deadline:
-            what = f"{self.no_room(topic.name)} after max.block.ms ({self.max_block * 1000:.0f})"
-            raise late(self._queues, what, NULL, wait.deadline - self.max_block)
+            what = self._queues.no_room(topic.name)
+            what = f"{what} after max.block.ms ({self.max_block * 1000:.0f})"
+            raise self._queues.late(what, wait.deadline - self.max_block)
         if not wait.told and now >= wait.deadline - self.max_block + LONG:
             wait.told = True
-            what = f"{self.no_room(topic.name)}; waiting up to max.block.ms ({self.max_block:g} s)"
-            say_long(self._queues, what)
+            what = self._queues.no_room(topic.name)
+            what = f"{what}; waiting up to max.block.ms ({self.max_block:g} s)"
+            self._queues.say_long(what)
         with nogil:
             kf_add(&producer.pool.waiting, 1)
             kf_producer_urge(producer)
@@ -194,42 +195,7 @@ cdef class Accumulator:
     cdef int refuse_to_wait(self, TopicQueues topic, size_t need) except -1:
         self._queues.check_may_wait()
         self.refuse_too_large(topic, need)
-        raise WouldWaitError(self.no_room(topic.name), topic=topic.name, size=need)
-
-    cdef str no_room(self, str topic):
-        limit = self._queues.producer.pool.limit
-        return f"no room in buffer.memory ({limit} bytes) for a record of topic {topic!r}"
-
-    # ---- a wait for memory, in an event loop: see `ProducerSteps.room` ----
-
-    def _begin_wait_for_room(self, str topic):
-        """Have everything sent, as long as this caller waits; return what it waits for."""
-        cdef kf_producer* producer = self._queues.producer
-        kf_count(&producer.stats.blocked, 1)
-        kf_add(&producer.pool.waiting, 1)
-        kf_producer_urge(producer)
-        return self.no_room(topic)
-
-    def _end_wait_for_room(self):
-        """Undo `_begin_wait_for_room`."""
-        kf_add(&self._queues.producer.pool.waiting, -1)
-
-    def _has_room(self, size_t size):
-        """Return whether a caller that waits for so many bytes may try again. Any thread."""
-        return kf_pool_has_room(&self._queues.producer.pool, size)
-
-    def _no_room_in_time(self, str what, double began):
-        """Return the error of a wait for memory that has timed out.
-
-        Args:
-            what: What was waited for, and for how long.
-            began: When the wait began.
-        """
-        return late(self._queues, what, NULL, began)
-
-    def _say_no_room(self, str what):
-        """Tell the log of a wait for memory that is long."""
-        say_long(self._queues, what)
+        raise WouldWaitError(self._queues.no_room(topic.name), topic=topic.name, size=need)
 
     # ---- the way of a record, for each kind of call ----
 

@@ -12,8 +12,5 @@ cdef object cause_of(kf_batch* batch, Queues queues, str topic, int32_t partitio
 # with what it returned the last time (None at first).
 cdef object say_waiting(Queues queues, object wait, str what, kf_batch* batch)
 
-# Log that a call has waited long for memory, which comes back when batches are delivered.
-cdef int say_long(Queues queues, str what) except -1
-
-# The error of a wait that was too long. `batch`: what it waited for; NULL: for the oldest batch.
+# The error of a wait for a batch that was too long.
 cdef object late(Queues queues, str what, kf_batch* batch, double since)

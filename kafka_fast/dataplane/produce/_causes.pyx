@@ -84,16 +84,8 @@ cdef object say_waiting(Queues queues, object wait, str what, kf_batch* batch):
                              queues.producer.env.now(queues.producer.env.context))
 
 
-cdef int say_long(Queues queues, str what) except -1:
-    if queues.guide is not None:
-        queues.guide.say(queues, what, *queues.oldest())
-    return 0
-
-
 cdef object late(Queues queues, str what, kf_batch* batch, double since):
-    queue_id, created, now = queues.oldest()
     if queues.guide is None:
         return KafkaTimeoutError(what)
-    if batch != NULL:
-        queue_id, created = batch.queue.id, batch.created
-    return queues.guide.late(queues, what, queue_id, min(since, created), now)
+    return queues.guide.late(queues, what, batch.queue.id, min(since, batch.created),
+                             queues.producer.env.now(queues.producer.env.context))

@@ -16,7 +16,7 @@ from kafka_fast.dataplane.core._plane cimport DataPlane, copy_bytes
 from kafka_fast.dataplane.core._events cimport produce_stats_dict
 from kafka_fast.dataplane.core.state cimport *
 
-from kafka_fast.errors import UsageError, fresh_copy
+from kafka_fast.errors import KafkaTimeoutError, UsageError, fresh_copy
 
 # The names of the codes that pass in tuples and arguments; net/ knows them by these.
 EVENT_PUNT = KF_EVENT_PUNT
@@ -396,6 +396,44 @@ cdef class Queues:
         if self.guide is None:
             return None
         return self.guide.look(wait, self, "flush() waits", *self.oldest())
+
+    # ---- a wait for memory, in steps as well ----
+
+    def no_room(self, str topic):
+        """Return what a caller waits for who found no room for a record."""
+        limit = self.producer.pool.limit
+        return f"no room in buffer.memory ({limit} bytes) for a record of topic {topic!r}"
+
+    def begin_wait_for_room(self):
+        """Let every batch leave at once, as long as a caller waits for memory."""
+        kf_count(&self.producer.stats.blocked, 1)
+        kf_add(&self.producer.pool.waiting, 1)
+        kf_producer_urge(self.producer)
+
+    def end_wait_for_room(self):
+        """Undo `begin_wait_for_room`."""
+        kf_add(&self.producer.pool.waiting, -1)
+
+    def has_room(self, size_t size):
+        """Return whether a caller that waits for so many bytes may try again. Any thread."""
+        return kf_pool_has_room(&self.producer.pool, size)
+
+    def say_long(self, str what):
+        """Log that a call has waited long for memory, which comes back with deliveries."""
+        if self.guide is not None:
+            self.guide.say(self, what, *self.oldest())
+
+    def late(self, str what, double since):
+        """Return the error of a wait that was too long.
+
+        Args:
+            what: What was waited for, and for how long.
+            since: When the wait began.
+        """
+        queue_id, created, now = self.oldest()
+        if self.guide is None:
+            return KafkaTimeoutError(what)
+        return self.guide.late(self, what, queue_id, min(since, created), now)
 
     def deliver_soon(self):
         """From now on let every batch leave at once, as during a flush; waits for nothing."""
