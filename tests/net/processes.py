@@ -26,15 +26,30 @@ class Diary(RebalanceListener):
 """
 
 
-def start(body: str, *arguments: str, prelude: str = "") -> subprocess.Popen[str]:
-    """Start a script that finds the usual modules and all of kafka_fast imported."""
+DRIVEN = """
+from tests.net.driven import DrivenConsumer as Consumer, DrivenProducer as Producer
+"""
+
+
+def start(
+    body: str, *arguments: str, prelude: str = "", driver: str = "threads"
+) -> subprocess.Popen[str]:
+    """Start a script that finds the usual modules and all of kafka_fast imported.
+
+    Args:
+        body: of the script.
+        arguments: of the script.
+        prelude: what precedes the body.
+        driver: "asyncio" has its clients be asyncio's, with blocking methods.
+    """
+    imports = PRELUDE + (DRIVEN if driver == "asyncio" else "")
     return subprocess.Popen(
         [
             sys.executable,
             "-X",
             "dev",
             "-c",
-            PRELUDE + textwrap.dedent(prelude) + textwrap.dedent(body),
+            imports + textwrap.dedent(prelude) + textwrap.dedent(body),
             *arguments,
         ],
         cwd=ROOT,
@@ -47,9 +62,13 @@ def start(body: str, *arguments: str, prelude: str = "") -> subprocess.Popen[str
 
 
 def run(
-    body: str, *arguments: str, prelude: str = "", timeout: float = 60
+    body: str,
+    *arguments: str,
+    prelude: str = "",
+    timeout: float = 60,
+    driver: str = "threads",
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script to its end."""
-    process = start(body, *arguments, prelude=prelude)
+    """Run a script to its end; the arguments are those of `start`."""
+    process = start(body, *arguments, prelude=prelude, driver=driver)
     out, err = process.communicate(timeout=timeout)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)

@@ -25,7 +25,7 @@ from tests.net.processes import ROOT, run, start
 from tests.net.sanitized import shown_by
 from tests.waiting import TIMEOUT, eventually
 
-DRIVERS = True  # every test runs with threads and with asyncio
+DRIVERS = True
 
 COUNTS = {"few": 1, "some": 1_000, "many": 20_000}
 LATE = 100
@@ -216,14 +216,20 @@ WHY = "what else ends a frame in Python ends its producers as a return or an exc
 
 
 def begin(
-    bootstrap: str, body: str, prefix: str, *, dies: bool = False, exit_ms: int = 20_000
+    bootstrap: str,
+    body: str,
+    prefix: str,
+    *,
+    dies: bool = False,
+    exit_ms: int = 20_000,
+    driver: str = "threads",
 ) -> subprocess.Popen[str]:
     counts = {"few": LATE} if dies else COUNTS
     prelude = PRELUDE
     for name, value in {"counts": counts, "dies": dies, "exit_ms": exit_ms}.items():
         prelude = prelude.replace(f"{{{name}}}", repr(value))
         body = body.replace(f"{{{name}}}", repr(value))
-    return start(body, bootstrap, prefix, prelude=prelude)
+    return start(body, bootstrap, prefix, prelude=prelude, driver=driver)
 
 
 def skip_what_cannot_be(name: str) -> None:
@@ -255,10 +261,10 @@ def topics_of(kafka: EmbeddedKafka, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", shown_by(SHOWN, ENDINGS, WHY))
-def test_what_was_accepted_is_delivered(kafka: EmbeddedKafka, name: str) -> None:
+def test_what_was_accepted_is_delivered(kafka: EmbeddedKafka, driver: str, name: str) -> None:
     skip_what_cannot_be(name)
-    prefix = topics_of(kafka, name)
-    process = begin(kafka.bootstrap, ENDINGS[name].body, prefix)
+    prefix = topics_of(kafka, f"{driver} {name}")
+    process = begin(kafka.bootstrap, ENDINGS[name].body, prefix, driver=driver)
     _, err = process.communicate(timeout=TIMEOUT)
     assert process.returncode in statuses(ENDINGS[name].status), err
     found = {topic: kafka.end_offset(prefix + topic, 0) for topic in COUNTS}
@@ -267,10 +273,19 @@ def test_what_was_accepted_is_delivered(kafka: EmbeddedKafka, name: str) -> None
 
 
 @pytest.mark.parametrize("name", shown_by(SHOWN, ENDINGS, WHY))
-def test_what_a_dead_broker_did_not_take_is_counted(kafka: EmbeddedKafka, name: str) -> None:
+def test_what_a_dead_broker_did_not_take_is_counted(
+    kafka: EmbeddedKafka, driver: str, name: str
+) -> None:
     skip_what_cannot_be(name)
-    prefix = topics_of(kafka, f"dead {name}")
-    process = begin(kafka.bootstrap, ENDINGS[name].body, prefix, dies=True, exit_ms=EXIT_FLUSH_MS)
+    prefix = topics_of(kafka, f"dead {driver} {name}")
+    process = begin(
+        kafka.bootstrap,
+        ENDINGS[name].body,
+        prefix,
+        dies=True,
+        exit_ms=EXIT_FLUSH_MS,
+        driver=driver,
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "known\n"
     kafka.kill(1)
@@ -288,26 +303,30 @@ def test_what_a_dead_broker_did_not_take_is_counted(kafka: EmbeddedKafka, name: 
     assert took < EXIT_FLUSH_MS / 1000 + ALLOWED
 
 
-def test_a_temporary_producer_delivers_its_record(kafka: EmbeddedKafka) -> None:
-    kafka.create_topic("temporary", 1)
+def test_a_temporary_producer_delivers_its_record(kafka: EmbeddedKafka, driver: str) -> None:
+    topic = f"temporary-{driver}"
+    kafka.create_topic(topic, 1)
     done = run(
         """
-        print(Producer(bootstrap_servers=sys.argv[1]).send("temporary", b"").result().offset)
+        print(Producer(bootstrap_servers=sys.argv[1]).send(sys.argv[2], b"").result().offset)
         """,
         kafka.bootstrap,
+        topic,
+        driver=driver,
     )
     assert done.stdout == "0\n", done.stderr
 
 
-def test_two_hundred_producers_collected_in_a_loop(kafka: EmbeddedKafka) -> None:
+def test_two_hundred_producers_collected_in_a_loop(kafka: EmbeddedKafka, driver: str) -> None:
     """Each delivers in the background; nothing is left of any, while the program goes on."""
-    kafka.create_topic("loop", 1)
+    topic = f"loop-{driver}"
+    kafka.create_topic(topic, 1)
     done = run(
         """
         for round in range(200):
             producer = Producer(bootstrap_servers=sys.argv[1], linger_ms=1000)
             for number in range(5):
-                producer.send_nowait("loop", b"%d" % number)
+                producer.send_nowait(sys.argv[2], b"%d" % number)
             del producer
         deadline = time.monotonic() + 60
         while threading.active_count() > 1 and time.monotonic() < deadline:
@@ -315,12 +334,14 @@ def test_two_hundred_producers_collected_in_a_loop(kafka: EmbeddedKafka) -> None
         print(threading.active_count(), len(os.listdir("/proc/self/fd")))
         """,
         kafka.bootstrap,
+        topic,
+        driver=driver,
         timeout=90,
     )
     threads, fds = map(int, done.stdout.split())
     assert threads == 1
     assert fds < 20
-    assert kafka.end_offset("loop", 0) == 1000, done.stderr
+    assert kafka.end_offset(topic, 0) == 1000, done.stderr
     assert counted_aloud(done.stderr) == 0
 
 
@@ -401,17 +422,22 @@ def test_tracemalloc_names_the_line_that_made_an_unclosed_producer(
     assert counted_aloud(done.stderr) == 0
 
 
-def test_the_exception_in_a_with_block_does_not_hide_what_was_lost(kafka: EmbeddedKafka) -> None:
-    kafka.create_topic("with", 1)
-    kafka.faults.error(PRODUCE, InvalidRecord, topic="with")
+def test_the_exception_in_a_with_block_does_not_hide_what_was_lost(
+    kafka: EmbeddedKafka, driver: str
+) -> None:
+    topic = f"with-{driver}"
+    kafka.create_topic(topic, 1)
+    kafka.faults.error(PRODUCE, InvalidRecord, topic=topic)
     done = run(
         """
         with Producer(bootstrap_servers=sys.argv[1]) as producer:
             for _ in range(5):
-                producer.send_nowait("with", b"")
+                producer.send_nowait(sys.argv[2], b"")
             raise RuntimeError("the block's")
         """,
         kafka.bootstrap,
+        topic,
+        driver=driver,
     )
     assert "RuntimeError: the block's" in done.stderr
     assert counted_aloud(done.stderr) == 5, done.stderr
