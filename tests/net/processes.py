@@ -28,6 +28,7 @@ class Diary(RebalanceListener):
 
 DRIVEN = """
 from tests.net.driven import DrivenConsumer as Consumer, DrivenProducer as Producer
+warnings.filterwarnings("ignore", "unclosed event loop", ResourceWarning)  # the facade's own
 """
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,8 @@ from tests.net import processes
 from tests.net.consuming import committed, fill, read
 from tests.net.sanitized import shown_by
 from tests.waiting import eventually
+
+DRIVERS = True
 
 TIMEOUT = 60
 INTERRUPT_LIMIT = 0.05
@@ -48,8 +51,8 @@ def embedded_kafka() -> Iterator[EmbeddedKafka]:
         yield kafka
 
 
-def start(kafka: EmbeddedKafka, body: str) -> subprocess.Popen[str]:
-    return processes.start(body, kafka.bootstrap, prelude=PRELUDE)
+def start(kafka: EmbeddedKafka, body: str, driver: str = "threads") -> subprocess.Popen[str]:
+    return processes.start(body, kafka.bootstrap, prelude=PRELUDE, driver=driver)
 
 
 def run(kafka: EmbeddedKafka, body: str) -> str:
@@ -206,7 +209,7 @@ WHY_ENDINGS = "with no other thread in the client, the interpreter ends it as af
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize("ending", shown_by(ENDINGS_SHOWN, ENDINGS, WHY_ENDINGS))
 def test_a_process_that_ends_without_closing_leaves_its_group(
-    kafka: EmbeddedKafka, ending: str, protocol: str
+    kafka: EmbeddedKafka, driver: str, ending: str, protocol: str
 ) -> None:
     """It commits nothing: nobody knows what is done. The next member need not wait for it."""
     body = f"""
@@ -214,7 +217,7 @@ consumer = make(group_id="g", group_protocol={protocol!r})
 consumer.subscribe(["t"])
 print(next(iter(consumer)).offset, flush=True)
 """
-    process = start(kafka, body + ENDINGS[ending])
+    process = start(kafka, body + ENDINGS[ending], driver)
     out, err = process.communicate(timeout=TIMEOUT)
     assert process.returncode in (0, 1, 3), err
     assert out == "0\n", err
@@ -233,7 +236,9 @@ print(next(iter(consumer)).offset, flush=True)
 JOINS = {"classic": JOIN_GROUP, "consumer": CONSUMER_GROUP_HEARTBEAT}
 
 
-def end_while_joining(kafka: EmbeddedKafka, protocol: str, join: Rule, **config: str) -> str:
+def end_while_joining(
+    kafka: EmbeddedKafka, driver: str, protocol: str, join: Rule, **config: str
+) -> str:
     """Have a process end before its join is answered; return what it complained of."""
     process = start(
         kafka,
@@ -242,6 +247,7 @@ def end_while_joining(kafka: EmbeddedKafka, protocol: str, join: Rule, **config:
         consumer.subscribe(["t"])
         sys.stdin.readline()
         """,
+        driver,
     )
     try:
         eventually(lambda: join.used_up, "a join")
@@ -253,14 +259,17 @@ def end_while_joining(kafka: EmbeddedKafka, protocol: str, join: Rule, **config:
     return err
 
 
-def test_an_id_that_a_process_leaves_behind_does_not_delay_the_group(kafka: EmbeddedKafka) -> None:
+def test_an_id_that_a_process_leaves_behind_does_not_delay_the_group(
+    kafka: EmbeddedKafka, driver: str
+) -> None:
     """Regression: it had joined without one, and a rebalance waited for it until a session ends."""
     with Consumer(
         bootstrap_servers=kafka.bootstrap, group_id="g", auto_offset_reset="earliest"
     ) as member:
         member.subscribe(["t"])
         assert len(read(member, 100)) == 100
-        end_while_joining(kafka, "classic", kafka.faults.delay(0.5, api=JOIN_GROUP, count=1))
+        delay = kafka.faults.delay(0.5, api=JOIN_GROUP, count=1)
+        end_while_joining(kafka, driver, "classic", delay)
         generation, deadline = member.group_metadata().generation, time.monotonic() + 20
         member.enforce_rebalance()
         while member.group_metadata().generation == generation:
@@ -268,10 +277,12 @@ def test_an_id_that_a_process_leaves_behind_does_not_delay_the_group(kafka: Embe
             member.poll(0.05)
 
 
-def test_a_process_that_ends_while_it_joins_gets_no_partitions(kafka: EmbeddedKafka) -> None:
+def test_a_process_that_ends_while_it_joins_gets_no_partitions(
+    kafka: EmbeddedKafka, driver: str
+) -> None:
     """Regression: with KIP-848 it was a member, with partitions, until its session ended."""
     delay = kafka.faults.delay(0.5, api=CONSUMER_GROUP_HEARTBEAT, count=1)
-    end_while_joining(kafka, "consumer", delay)
+    end_while_joining(kafka, driver, "consumer", delay)
     with Consumer(
         bootstrap_servers=kafka.bootstrap,
         group_id="g",
@@ -285,10 +296,10 @@ def test_a_process_that_ends_while_it_joins_gets_no_partitions(kafka: EmbeddedKa
 @pytest.mark.parametrize("instance", [{}, {"group_instance_id": "i"}])
 @pytest.mark.parametrize("protocol", JOINS)
 def test_a_process_ends_soon_when_its_join_is_not_answered(
-    kafka: EmbeddedKafka, protocol: str, instance: dict[str, str]
+    kafka: EmbeddedKafka, driver: str, protocol: str, instance: dict[str, str]
 ) -> None:
     lost = kafka.faults.drop(api=JOINS[protocol], count=1)
-    assert end_while_joining(kafka, protocol, lost, **instance) == ""
+    assert end_while_joining(kafka, driver, protocol, lost, **instance) == ""
 
 
 def test_a_child_of_multiprocessing_leaves_its_group(kafka: EmbeddedKafka) -> None:
@@ -316,7 +327,7 @@ def test_a_child_of_multiprocessing_leaves_its_group(kafka: EmbeddedKafka) -> No
 
 
 def test_a_process_that_only_commits_for_a_group_ends_without_a_warning(
-    kafka: EmbeddedKafka,
+    kafka: EmbeddedKafka, driver: str
 ) -> None:
     done = processes.run(
         """
@@ -327,12 +338,15 @@ def test_a_process_that_only_commits_for_a_group_ends_without_a_warning(
         """,
         kafka.bootstrap,
         prelude=PRELUDE,
+        driver=driver,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert committed(kafka, "g") == {("t", 0): 1}
 
 
-def test_a_process_ends_soon_when_its_coordinator_does_not_answer(kafka: EmbeddedKafka) -> None:
+def test_a_process_ends_soon_when_its_coordinator_does_not_answer(
+    kafka: EmbeddedKafka, driver: str
+) -> None:
     process = start(
         kafka,
         """
@@ -342,6 +356,7 @@ def test_a_process_ends_soon_when_its_coordinator_does_not_answer(kafka: Embedde
         print("go", flush=True)
         sys.stdin.readline()
         """,
+        driver,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "go\n"
@@ -352,7 +367,7 @@ def test_a_process_ends_soon_when_its_coordinator_does_not_answer(kafka: Embedde
 
 @pytest.mark.parametrize("way", ["close", "unsubscribe"])
 def test_a_listener_that_raises_does_not_keep_a_member_in_its_group(
-    kafka: EmbeddedKafka, way: str
+    kafka: EmbeddedKafka, consumer_class: Any, way: str
 ) -> None:
     class Refuses(RebalanceListener):
         def on_partitions_revoked(
@@ -366,7 +381,7 @@ def test_a_listener_that_raises_does_not_keep_a_member_in_its_group(
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
     }
-    with Consumer(**config) as consumer:
+    with consumer_class(**config) as consumer:
         consumer.subscribe(["t"], listener=Refuses())
         assert len(read(consumer, 100)) == 100
         with pytest.raises(RuntimeError, match="no"):
@@ -403,7 +418,7 @@ def test_a_fork_inside_a_listener(kafka: EmbeddedKafka) -> None:
     assert out.splitlines() == ["told", "child 0", "parent True"]
 
 
-def test_a_process_that_is_killed_loses_nothing(kafka: EmbeddedKafka) -> None:
+def test_a_process_that_is_killed_loses_nothing(kafka: EmbeddedKafka, driver: str) -> None:
     process = start(
         kafka,
         """
@@ -413,6 +428,7 @@ def test_a_process_that_is_killed_loses_nothing(kafka: EmbeddedKafka) -> None:
             print(record.offset, flush=True)
             sys.stdin.readline()
         """,
+        driver,
     )
     assert process.stdin is not None
     assert process.stdout is not None
