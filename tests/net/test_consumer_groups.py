@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from kafka_fast import CommitFailedError, Consumer, RebalanceListener, TopicPartition, UsageError
+from kafka_fast import (
+    CommitFailedError,
+    Consumer,
+    RebalanceListener,
+    TopicPartition,
+    UsageError,
+    WakeupError,
+)
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.errors import (
     FencedInstanceId,
@@ -348,6 +355,23 @@ class TestLeaving:
             poll_until([first], lambda: False)
         assert diary.heard[-1] == ("lost", every)
         assert first.assignment() == set()
+
+    def test_a_commit_that_a_wakeup_ends_comes_before_the_goodbye(
+        self, kafka: EmbeddedKafka, member_on: MakeConsumer, topic: str
+    ) -> None:
+        """A worker is told to end while it works on a batch: the batch is committed all the same."""
+        fill(kafka, topic, 10)
+        for slow in (False, True):
+            group = f"group-of-{topic}-{slow}"
+            member = member_on(group_id=group, enable_auto_commit=False)
+            read(member, 10)
+            if slow:
+                kafka.faults.delay(0.3, api=OFFSET_COMMIT, count=1)
+            member.wakeup()
+            with pytest.raises(WakeupError):
+                member.commit()
+            member.close()
+            assert committed(kafka, group)[topic, 0] == 10
 
     def test_a_wakeup_does_not_keep_close_from_committing(
         self, kafka: EmbeddedKafka, member_on: MakeConsumer, topic: str
