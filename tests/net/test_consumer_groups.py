@@ -359,7 +359,7 @@ class TestLeaving:
     def test_a_commit_that_a_wakeup_ends_comes_before_the_goodbye(
         self, kafka: EmbeddedKafka, member_on: MakeConsumer, topic: str
     ) -> None:
-        """A worker is told to end while it works on a batch: the batch is committed all the same."""
+        """A worker that is told to end while it is at work commits its batch all the same."""
         fill(kafka, topic, 10)
         for slow in (False, True):
             group = f"group-of-{topic}-{slow}"
