@@ -34,6 +34,17 @@ from kafka_fast.errors import BrokerError, DeliveryError, Outcome
 from kafka_fast.types import RecordMetadata
 
 cdef extern from "Python.h":
+    """
+    /* From Python 3.14 on a tuple keeps its hash. */
+    static inline void kf_forget_hash(PyObject *tuple) {
+    #if PY_VERSION_HEX >= 0x030E0000
+        ((PyTupleObject *)tuple)->ob_hash = -1;
+    #else
+        (void)tuple;
+    #endif
+    }
+    """
+    void kf_forget_hash(PyObject* items)
     object PyType_GenericAlloc(PyTypeObject* kind, Py_ssize_t items)
     PyObject* PyTuple_GET_ITEM(object items, Py_ssize_t i)
     Py_ssize_t Py_REFCNT(PyObject* item)
@@ -75,6 +86,7 @@ cdef object new_metadata(str topic, object partition, object offset_object,
     PyTuple_SET_ITEM(metadata, 1, partition)
     PyTuple_SET_ITEM(metadata, 2, offset_object)
     PyTuple_SET_ITEM(metadata, 3, timestamp_object)
+    kf_forget_hash(<PyObject*>metadata)
     return metadata
 
 
@@ -107,6 +119,7 @@ cdef object metadata_of(kf_batch* batch, Queues queues, int32_t index, int64_t t
         Py_XDECREF(last_metadata)
         last_metadata, last_timestamp_ms = <PyObject*>metadata, timestamp_ms
         return metadata
+    kf_forget_hash(last_metadata)
     change_item(last_metadata, 2, offset)
     if timestamp_ms != last_timestamp_ms:
         change_item(last_metadata, 3, timestamp_ms)

@@ -284,6 +284,7 @@ def test_metadata_that_somebody_keeps_do_not_change() -> None:
     kept = [future.result() for future in futures[::3]]
     assert [tuple(future.result()) for future in futures] == expected
     assert [tuple(metadata) for metadata in kept] == expected[::3]
+    assert [hash(future.result()) for future in futures] == list(map(hash, expected))
 
 
 def test_metadata_that_a_callback_keeps_does_not_change() -> None:
