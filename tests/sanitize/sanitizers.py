@@ -115,24 +115,32 @@ SANITIZERS = {it.name: it for it in (ADDRESS, THREAD)}
 
 def runtime(sanitizer: Sanitizer) -> str:
     """Return the path of the compiler's runtime library."""
-    command = [COMPILER, f"-print-file-name={sanitizer.runtime}"]
+    found = library(sanitizer.runtime)
+    if found is None:
+        raise MissingError(f"{COMPILER} has no {sanitizer.runtime}")
+    return found
+
+
+def library(name: str) -> str | None:
+    """Return the path of a library that the compiler links; None if it has none of that name."""
+    command = [COMPILER, f"-print-file-name={name}"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except FileNotFoundError:
         raise MissingError(f"{COMPILER} is not installed") from None
-    if not Path(found).is_absolute():
-        raise MissingError(f"{COMPILER} has no {sanitizer.runtime}")
-    return found
+    return found if Path(found).is_absolute() else None
 
 
 def environment(sanitizer: Sanitizer, folder: Path) -> dict[str, str]:
     """Return the environment of a process under the sanitizer; its reports come into `folder`."""
     options = {**sanitizer.options, "log_path": folder / REPORT}
+    # C++ is loaded with it: greenlet throws exceptions, which the runtime must find at the start.
+    preloaded = filter(None, (runtime(sanitizer), library("libstdc++.so.6")))
     return {
         **sanitizer.variables,
         **os.environ,
         sanitizer.variable: ":".join(f"{name}={value}" for name, value in options.items()),
-        "LD_PRELOAD": runtime(sanitizer),
+        "LD_PRELOAD": ":".join(preloaded),
         "KAFKA_FAST_SANITIZER": sanitizer.name,
     }
 
@@ -152,7 +160,7 @@ def compile_module(sanitizer: Sanitizer, source: Path, module: Path, *more: str)
 
 def probe(sanitizer: Sanitizer) -> None:
     """Raise MissingError unless the compiler knows the sanitizer and this Python runs under it."""
-    library = runtime(sanitizer)
+    linked = runtime(sanitizer)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source, module = folder / "probe.c", folder / "probe.so"
@@ -168,4 +176,4 @@ def probe(sanitizer: Sanitizer) -> None:
         if ran.returncode != 0:
             said = [*"\n".join(reports(folder)).splitlines(), *ran.stderr.splitlines()]
             why = said[-1] if said else f"status {ran.returncode}"
-            raise MissingError(f"this Python does not run under {library}: {why}")
+            raise MissingError(f"this Python does not run under {linked}: {why}")
