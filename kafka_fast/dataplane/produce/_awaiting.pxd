@@ -17,9 +17,11 @@ cdef class LoopWaits:
     cdef dict open           # address of a batch that has not ended -> its BatchWaits
     cdef BatchWaits last     # of `open`, the one that was used last
     cdef list ended          # BatchWaits whose batch has ended, and which are still to be told
+    cdef list known          # see run_due; None: none were added since the loop's last iteration
     cdef bint settling       # the loop is awake and will look at `ended`
     cdef object __weakref__
 
+    cdef int call_soon(self, object callback, object future, object context) except -1
     cdef BatchWaits find(self, kf_batch* batch)
     cdef BatchWaits add(self, kf_batch* batch)
 
@@ -32,7 +34,7 @@ cdef class BatchWaits:
 
     cdef LoopWaits owner
     cdef uintptr_t address   # of the batch, which may be gone
-    cdef dict waiting        # future -> (callback, context, callback, context, …)
+    cdef dict waiting        # future -> (callback, context, …), or a callback without context
     cdef set given_up        # futures that were cancelled; None: none was
 
     cdef int add(self, object future, object callback, object context) except -1
@@ -54,8 +56,14 @@ cdef object running_loop()
 # The same, found faster in a loop that has awaited records of these queues.
 cdef object loop_for(Queues queues)
 
+# What a loop awaits that has awaited records of these queues, and runs in this thread; or None.
+cdef LoopWaits last_waits(Queues queues)
+
 # What the running event loop awaits of the queues; None outside of event loops.
 cdef LoopWaits running_waits(Queues queues)
+
+# What this loop, which runs in this thread, awaits of the queues; None if they were closed.
+cdef LoopWaits waits_in(Queues queues, object loop)
 
 # A new waiter for a batch, which `awaited` must keep.
 cdef Waiter new_waiter(BatchWaits waits, object awaited)

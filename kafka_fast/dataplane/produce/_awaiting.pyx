@@ -17,6 +17,7 @@ ended batches.
 """
 
 cimport cython
+from cpython.object cimport PyObject
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.weakref cimport PyWeakref_NewRef
 from libc.stdint cimport uintptr_t
@@ -28,20 +29,24 @@ import sys
 
 cdef extern from "Python.h":
     object PyContext_CopyCurrent()
+    bint PyFunction_Check(object callback)
+    PyObject* PyFunction_GetGlobals(object callback)
 
 cdef int CALLBACKS_A_TURN = 64  # run in one handle of the loop's
 
 cdef object find_loop = None  # asyncio's own function, once somebody has imported asyncio
+cdef object tasks_globals = None  # of the module asyncio.tasks
 
 
 cdef object running_loop():
     """Return the event loop that runs in this thread, or None."""
-    global find_loop
+    global find_loop, tasks_globals
     if find_loop is None:
         events = sys.modules.get("asyncio.events")
         if events is None:
             return None  # a program that never imports asyncio need not pay for it
         find_loop = events._get_running_loop
+        tasks_globals = sys.modules["asyncio.tasks"].__dict__
     return find_loop()
 
 
@@ -72,27 +77,60 @@ cdef LoopWaits running_waits(Queues queues):
     if loop is None:
         return None
     queues.check_lives()
+    return waits_in(queues, loop)
+
+
+cdef LoopWaits waits_in(Queues queues, object loop):
     if queues.loop_bridge is None:
         return None
-    waits = queues.loop_bridge(loop)
+    cdef LoopWaits waits = queues.loop_bridge(loop)
     queues.last_waits = PyWeakref_NewRef(waits, None)
     return waits
 
 
-def run_due(loop, list due):
-    """Call callbacks, (callback, future, context) each; one that raises does not stop the others.
+cdef object context_for(object callback, object context):
+    """Return the context to call a callback in; None: in that of the loop's handle.
+
+    The functions of gather(), wait() and shield() use no context variables. So none are copied for
+    them: with the garbage collection that is as much work as the call.
     """
-    cdef Py_ssize_t i
-    for i in range(len(due)):
-        callback, future, context = due[i]
-        try:
-            context.run(callback, future)
+    if (context is None and not (PyFunction_Check(callback)
+                                 and PyFunction_GetGlobals(callback) == <PyObject*>tasks_globals)):
+        return PyContext_CopyCurrent()
+    return context
+
+
+cdef tuple as_pairs(object entry):
+    """Return what `BatchWaits.waiting` holds for a future as (callback, context, …)."""
+    return <tuple>entry if type(entry) is tuple else (entry, None)
+
+
+def run_due(LoopWaits waits, list due):
+    """Call callbacks; one that raises does not stop the others.
+
+    Args:
+        waits: Of the event loop.
+        due: callback, future, context; callback, future, context; … None: no context is needed.
+    """
+    cdef Py_ssize_t i = 0
+    callback = future = None
+    if waits.known is due:
+        waits.known = None  # what is added from now on is called in the loop's next iteration
+    while i < len(due):
+        try:  # around the loop: to begin a `try` would cost each callback
+            while i < len(due):
+                callback, future, context = due[i], due[i + 1], due[i + 2]
+                i += 3
+                if context is None:
+                    callback(future)
+                else:
+                    context.run(callback, future)
         except (SystemExit, KeyboardInterrupt):
-            loop.call_soon(run_due, loop, due[i + 1:])
+            waits.loop.call_soon(run_due, waits, due[i:])
             raise
         except BaseException as error:
-            loop.call_exception_handler({"message": f"exception in callback {callback!r}",
-                                         "exception": error, "future": future})
+            waits.loop.call_exception_handler({"message": f"exception in callback {callback!r}",
+                                               "exception": error, "future": future})
 
 
 @cython.final
@@ -138,12 +176,27 @@ cdef class LoopWaits:
         self.ended = []
         due = []
         for waits in ended:
-            for future, callbacks in waits.waiting.items():
-                for i in range(0, len(<tuple>callbacks), 2):
-                    due.append((callbacks[i], future, callbacks[i + 1]))
+            for future, entry in waits.waiting.items():
+                if type(entry) is tuple:
+                    for i in range(0, len(<tuple>entry), 2):
+                        due += ((<tuple>entry)[i], future, (<tuple>entry)[i + 1])
+                else:
+                    due.append(entry)
+                    due.append(future)
+                    due.append(None)
             waits.waiting.clear()
-        for i in range(0, len(due), CALLBACKS_A_TURN):
-            self.loop.call_soon(run_due, self.loop, due[i:i + CALLBACKS_A_TURN])
+        for i in range(0, len(due), 3 * CALLBACKS_A_TURN):
+            self.loop.call_soon(run_due, self, due[i:i + 3 * CALLBACKS_A_TURN])
+
+    cdef int call_soon(self, object callback, object future, object context) except -1:
+        """Have a callback called in the loop's next iteration: its future's fate is known."""
+        if self.known is None or len(self.known) >= 3 * CALLBACKS_A_TURN:
+            self.known = []
+            self.loop.call_soon(run_due, self, self.known)
+        self.known.append(callback)
+        self.known.append(future)
+        self.known.append(context_for(callback, context))
+        return 0
 
     cdef BatchWaits find(self, kf_batch* batch):
         if self.last is not None and self.last.address == <uintptr_t>batch:
@@ -172,35 +225,40 @@ cdef class LoopWaits:
 @cython.final
 cdef class BatchWaits:
     cdef int add(self, object future, object callback, object context) except -1:
-        cdef tuple entry = (callback, PyContext_CopyCurrent() if context is None else context)
-        cdef tuple before = <tuple>self.waiting.setdefault(future, entry)
-        if before is not entry:
-            self.waiting[future] = before + entry
+        cdef Py_ssize_t count = len(self.waiting)
+        context = context_for(callback, context)
+        entry = callback if context is None else (callback, context)
+        before = self.waiting.setdefault(future, entry)
+        if len(self.waiting) == count:
+            self.waiting[future] = as_pairs(before) + as_pairs(entry)
         return 0
 
     cdef int remove(self, object future, object callback) except -1:
         """Forget a callback; return how often it was there."""
-        cdef tuple callbacks = self.waiting.get(future, ())
+        cdef tuple callbacks
         cdef tuple kept = ()
         cdef Py_ssize_t i
+        if future not in self.waiting:
+            return 0
+        callbacks = as_pairs(self.waiting[future])
         for i in range(0, len(callbacks), 2):
             if callbacks[i] != callback:
                 kept += callbacks[i:i + 2]
         if kept:
             self.waiting[future] = kept
-        elif callbacks:
+        else:
             del self.waiting[future]
         return (len(callbacks) - len(kept)) // 2
 
     cdef bint cancel(self, object future) except -1:
         """Tell the tasks that await the future that it was cancelled; False if there are none."""
-        callbacks = self.waiting.pop(future, None)
-        if callbacks is None:
+        entry = self.waiting.pop(future, None)
+        if entry is None:
             return False
         if self.given_up is None:
             self.given_up = set()
         self.given_up.add(future)
-        self.tell(future, callbacks)
+        self.tell(future, as_pairs(entry))
         return True
 
     cdef int tell(self, object future, tuple callbacks) except -1:

@@ -19,8 +19,11 @@ from libc.stdint cimport int32_t, int64_t, uintptr_t
 from kafka_fast.dataplane.produce._awaiting cimport (
     BatchWaits,
     LoopWaits,
+    last_waits,
     loop_for,
+    running_loop,
     running_waits,
+    waits_in,
 )
 from kafka_fast.dataplane.core._ready_call cimport set_send
 from kafka_fast.dataplane.produce._causes cimport late, say_waiting
@@ -156,22 +159,15 @@ cdef class DeliveryFuture:
         In an event loop it is called there, soon and in `context` (contextvars); elsewhere on the
         callback thread, or at once if the producer is closed.
         """
-        cdef LoopWaits waits
-        cdef bint known = kf_batch_is_done(self.batch)
-        loop = loop_for(queues_of(self.batch)) if known else None
-        if loop is not None:
-            self.place |= 1
-            loop.call_soon(callback, self, context=context)
-        elif known and queues_of(self.batch).plane.dead:  # the callback thread has ended
-            self.place |= 1
-            callback(self)
-        else:
-            waits = running_waits(queues_of(self.batch))
-            if waits is None:
-                observe_beside(self, calling(callback, self))
-                return
-            self.place |= 1
-            waits_of(waits, self.batch).add(self, callback, context)
+        if kf_batch_is_done(self.batch):
+            call_back(self, callback, context)
+            return
+        cdef LoopWaits waits = running_waits(queues_of(self.batch))
+        if waits is None:
+            observe_beside(self, calling(callback, self))
+            return
+        self.place |= 1
+        waits_of(waits, self.batch).add(self, callback, context)
 
     def remove_done_callback(self, callback):
         """Forget a callback that is to run in the event loop; return how often it was there."""
@@ -232,6 +228,25 @@ cdef int wait_until_known(DeliveryFuture future, timeout) except -1:
 
 cdef tuple read_outcome(DeliveryFuture future):
     return outcome_of(future.batch, queues_of(future.batch), index_of(future), timestamp_of(future))
+
+
+cdef int call_back(DeliveryFuture future, object callback, object context) except -1:
+    """Have a callback called for a record whose fate is known; see `add_done_callback`."""
+    cdef Queues queues = queues_of(future.batch)
+    cdef LoopWaits waits = last_waits(queues)
+    loop = running_loop() if waits is None else waits.loop
+    if loop is None and not queues.plane.dead:
+        return observe_beside(future, calling(callback, future))
+    if waits is None and loop is not None and not (queues.plane.dead or queues.producer.inherited):
+        waits = waits_in(queues, loop)
+    future.place |= 1
+    if waits is not None:
+        waits.call_soon(callback, future, context)
+    elif loop is not None:
+        loop.call_soon(callback, future, context=context)
+    else:  # the callback thread has ended
+        callback(future)
+    return 0
 
 
 cdef int observe_beside(DeliveryFuture future, object callback) except -1:

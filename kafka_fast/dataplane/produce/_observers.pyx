@@ -46,6 +46,7 @@ cdef extern from "Python.h":
     """
     void kf_forget_hash(PyObject* items)
     object PyType_GenericAlloc(PyTypeObject* kind, Py_ssize_t items)
+    void PyObject_GC_UnTrack(PyObject* item)
     PyObject* PyTuple_GET_ITEM(object items, Py_ssize_t i)
     Py_ssize_t Py_REFCNT(PyObject* item)
 
@@ -76,8 +77,12 @@ cdef object failure_of(kf_batch* batch, Queues queues):
 
 cdef object new_metadata(str topic, object partition, object offset_object,
                          object timestamp_object):
-    """Return RecordMetadata without the detour through its Python constructor."""
+    """Return RecordMetadata without the detour through its Python constructor.
+
+    Strings and numbers make no cycle: the garbage collector need not look at it, ever.
+    """
     cdef object metadata = PyType_GenericAlloc(<PyTypeObject*>RecordMetadata, 4)
+    PyObject_GC_UnTrack(<PyObject*>metadata)
     Py_INCREF(topic)
     Py_INCREF(partition)
     Py_INCREF(offset_object)
