@@ -1,8 +1,9 @@
 """Delivery callbacks of users, called in an event loop; they may be coroutines.
 
-kf-callback ── put ──► LoopCallbacks ── one call of the loop ──► callback
-└──► a task, if it is a
-coroutine
+    kf-callback ── put ──► LoopCallbacks ── a handle of the loop ──► callback ──► a task, if it is a
+                     └──► kept, if the loop was closed                            coroutine
+
+What is kept is called in the next loop that uses the producer.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import asyncio
 import inspect
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -22,25 +25,36 @@ from kafka_fast.types import RecordMetadata
 
 logger = get_logger("kafka_fast.producer")
 
+LONGEST = 0.001
+"""Seconds for which callbacks hold their loop before other tasks run."""
+
 Due = tuple[OnDelivery, DeliveryError | None, RecordMetadata]
+
+running_callbacks: ContextVar[tuple[asyncio.Task[Any], ...]] = ContextVar(
+    "running_callbacks", default=()
+)
+"""The callbacks on whose behalf this code runs, also in tasks that a callback has begun."""
 
 
 class LoopCallbacks:
     """The callbacks that run in one loop, for one producer. The loop's thread, but for `put`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, all_callbacks: DeliveryCallbacks) -> None:
         """Begin without callbacks.
 
         Args:
             loop: calls them.
-            wake: has callers look again that wait until callbacks have run.
+            all_callbacks: of the producer, in all its loops.
         """
         self._loop = loop
-        self._wake = wake
+        self._all = all_callbacks
         self._due: deque[Due] = deque()
         self._is_called = False  # the loop will call `_run`
         self.tasks: set[asyncio.Task[Any]] = set()
         """The callbacks that are coroutines and have not ended."""
+        shared = all_callbacks.shared
+        self.put_shared = None if shared is None else partial(self.put, shared)
+        """Has the producer's own callback called in this loop; None: it has none."""
 
     @property
     def is_idle(self) -> bool:
@@ -50,70 +64,125 @@ class LoopCallbacks:
     def put(
         self, callback: OnDelivery, error: DeliveryError | None, metadata: RecordMetadata
     ) -> None:
-        """Have a callback called in the loop. Callback thread.
-
-        Raises:
-            RuntimeError: the loop was closed.
-        """
+        """Have a callback called in the loop. Callback thread."""
         self._due.append((callback, error, metadata))
         if not self._is_called:
             self._is_called = True
             try:
                 self._loop.call_soon_threadsafe(self._run)
-            except RuntimeError:
-                self._due.clear()
-                raise
+            except RuntimeError:  # the loop was closed
+                self._is_called = False
+                self._all.keep(self.take())
+
+    def take(self) -> list[Due]:
+        """Take what is due out of a loop that was closed. Any thread."""
+        self._is_called = False  # first: what is put from now on finds the loop closed
+        taken: list[Due] = []
+        with suppress(IndexError):  # another thread may take as well
+            while True:
+                taken.append(self._due.popleft())
+        return taken
+
+    def adopt(self, due: list[Due]) -> None:
+        """Have callbacks called here whose own loop was closed."""
+        if due:
+            self._due.extend(due)
+            self._loop.call_soon(self._run)
 
     def _run(self) -> None:
         self._is_called = False  # first: what is put from now on calls again
-        while self._due:
-            callback, error, metadata = self._due.popleft()
-            try:
-                result = callback(error, metadata)
-            except Exception as raised:  # noqa: BLE001  the user's; other callbacks are due
-                _report(callback, raised)
-                continue
-            if inspect.isawaitable(result):
-                task = self._loop.create_task(_finish(callback, result))
-                self.tasks.add(task)
-                task.add_done_callback(self._end)
-        self._wake()
+        until = self._all.now() + LONGEST
+        try:
+            while self._due:
+                self._call(*self._due.popleft())
+                if self._all.now() >= until:
+                    break
+        finally:  # a SystemExit goes its way, and the others are called all the same
+            if self._due:
+                self._loop.call_soon(self._run)
+            self._all.wake()
+
+    def _call(
+        self, callback: OnDelivery, error: DeliveryError | None, metadata: RecordMetadata
+    ) -> None:
+        try:
+            result = callback(error, metadata)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as raised:  # noqa: BLE001  the user's; other callbacks are due
+            _report(callback, raised)
+            return
+        if result is not None and inspect.isawaitable(result):
+            task = self._loop.create_task(_finish(callback, result))
+            self.tasks.add(task)
+            task.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[Any]) -> None:
         self.tasks.discard(task)
-        self._wake()
+        self._all.wake()
 
 
 class DeliveryCallbacks:
-    """The delivery callbacks of one producer. Thread: that of an event loop."""
+    """The delivery callbacks of one producer, in all loops that use it. The loops' threads."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, shared: OnDelivery | None, wake: Callable[[], None], now: Callable[[], float]
+    ) -> None:
         """Begin without loops.
 
         Args:
-            wake: has callers look again that wait until callbacks have run.
+            shared: is called for records that are sent without a callback of their own.
+            wake: wakes the callers of `flush` and `close`.
+            now: returns monotonic seconds.
         """
-        self._wake = wake
+        self.shared = shared
+        self.wake = wake
+        self.now = now
         self._loops: dict[asyncio.AbstractEventLoop, LoopCallbacks] = {}
+        self._kept: deque[list[Due]] = deque()  # their loops were closed
 
     def here(self) -> LoopCallbacks:
         """Return the callbacks of the loop that runs in this thread."""
         loop = asyncio.get_running_loop()
         found = self._loops.get(loop)
         if found is None:
-            for other in [it for it in self._loops if it.is_closed()]:
-                del self._loops[other]
-            found = self._loops[loop] = LoopCallbacks(loop, self._wake)
+            found = self._loops[loop] = LoopCallbacks(loop, self)
+            self._adopt(found)
         return found
 
-    def of(self, callback: OnDelivery) -> OnDelivery:
-        """Return what the data plane may call instead: it calls `callback` in this loop."""
-        return partial(self.here().put, callback)
+    def of(self, callback: OnDelivery | None) -> OnDelivery | None:
+        """Return what the data plane may call instead, to have `callback` called in this loop.
+
+        None stands for the producer's own callback, if it has one.
+        """
+        here = self.here()
+        return here.put_shared if callback is None else partial(here.put, callback)
+
+    def keep(self, due: list[Due]) -> None:
+        """Keep callbacks whose loop was closed, until another loop adopts them. Any thread."""
+        if not self._kept:
+            logger.warning(
+                "delivery callbacks wait for an event loop: theirs was closed before the records "
+                "were delivered (await flush() or close() before the loop's end)"
+            )
+        self._kept.append(due)
+
+    def _adopt(self, here: LoopCallbacks) -> None:
+        """Have callbacks called here whose loops were closed."""
+        for loop in list(self._loops):
+            if loop.is_closed():
+                closed = self._loops.pop(loop, None)  # None: another thread was here
+                if closed is not None:
+                    here.adopt(closed.take())
+        with suppress(IndexError):
+            while True:
+                here.adopt(self._kept.popleft())
 
     @property
     def may_wait(self) -> bool:
-        """Whether this task may wait for deliveries: one that runs a callback may not."""
-        return asyncio.current_task() not in self.here().tasks
+        """Whether this task may wait for deliveries: a callback, and its tasks, may not."""
+        tasks = self.here().tasks
+        return not any(task in tasks for task in running_callbacks.get())
 
     def check_may_wait(self) -> None:
         """Raise UsageError in a task that runs a callback: it would wait for itself."""
@@ -125,29 +194,14 @@ class DeliveryCallbacks:
     def await_run(self, deadline: float) -> Steps[None]:
         """Wait until all callbacks that are due in this loop have run, or the deadline has come."""
         here = self.here()
+        self._adopt(here)
         yield Wait(lambda: here.is_idle, deadline, "delivery callbacks")
 
 
-class SharedCallback:
-    """The callback of all records of a producer: called in the loop that has sent last."""
-
-    def __init__(self, callback: OnDelivery) -> None:
-        """Begin without a loop.
-
-        Args:
-            callback: the user's.
-        """
-        self._callback = callback
-        self.callbacks: LoopCallbacks | None = None
-        """Of the loop that has sent last."""
-
-    def __call__(self, error: DeliveryError | None, metadata: RecordMetadata) -> None:
-        """Have the user's callback called in the loop. Callback thread."""
-        assert self.callbacks is not None, "a record was sent before its loop was noted"
-        self.callbacks.put(self._callback, error, metadata)
-
-
 async def _finish(callback: OnDelivery, result: Any) -> None:
+    task = asyncio.current_task()
+    assert task is not None, "a coroutine runs in a task"
+    running_callbacks.set((*running_callbacks.get(), task))
     try:
         await result
     except Exception as error:  # noqa: BLE001  the user's

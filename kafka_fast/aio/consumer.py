@@ -260,8 +260,7 @@ class Consumer(ConsumerBase):
         try:
             await asyncio.shield(closing)
         except asyncio.CancelledError:
-            if not closing.done():
-                closing.add_done_callback(self._log_failure)
+            closing.add_done_callback(self._log_failure)  # also if it has just failed
             raise
 
     def _log_failure(self, closing: asyncio.Task[None]) -> None:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_fast.aio.callbacks import DeliveryCallbacks, SharedCallback
+from kafka_fast.aio.callbacks import DeliveryCallbacks
 from kafka_fast.config import ProducerSettings, producer_settings, warn_of_weakness
 from kafka_fast.dataplane.bulk._batch_future import BatchFuture
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
@@ -31,7 +31,7 @@ from kafka_fast.producer.base import (
     serialize_both,
 )
 from kafka_fast.producer.core import ProducerCore
-from kafka_fast.producer.steps import ProducerSteps
+from kafka_fast.producer.steps import ProducerSteps, RoomWait
 from kafka_fast.types import PartitionInfo, RecordMetadata
 
 if TYPE_CHECKING:
@@ -98,11 +98,10 @@ class Producer(ProducerBase, AsyncSender):
         """Begin to take records, for a core that runs."""
         self._core = core
         self._driver = driver
-        self._shared_callback = None if on_delivery is None else SharedCallback(on_delivery)
-        self._callbacks = DeliveryCallbacks(core.driver.wake)
+        self._callbacks = DeliveryCallbacks(on_delivery, core.driver.wake, core.now)
         self._steps = ProducerSteps(core, settings.max_block)
-        self._accumulator = _Accumulator(core, settings, self._shared_callback, self._steps)
-        runs_users_code = self._accumulator.prepares or self._shared_callback is not None
+        self._accumulator = _Accumulator(core, settings, self._callbacks, self._steps)
+        runs_users_code = self._accumulator.prepares or on_delivery is not None
         self._set_accumulator(self._accumulator, runs_users_code)
 
     # Sending
@@ -123,8 +122,8 @@ class Producer(ProducerBase, AsyncSender):
         if isinstance(topic, str) and not self._core.queues.refuses:  # else the attempt raises
             await self._driver.run(accumulator._topic_steps(topic))
             key, value, partition = accumulator.prepare(topic, value, key, partition, headers)
-        callback = self._callback(on_delivery)
-        began = self._core.now()
+        callback = self._callbacks.of(on_delivery)
+        wait: RoomWait | None = None
         while True:
             try:
                 return self._send_prepared(
@@ -132,15 +131,9 @@ class Producer(ProducerBase, AsyncSender):
                 )
             except WouldWaitError as refusal:
                 size = refusal.size
-            await self._driver.run(self._steps.room(topic, size, began))
-
-    def _callback(self, on_delivery: OnDelivery | None) -> OnDelivery | None:
-        """Return what the data plane calls for a record that is sent now."""
-        if on_delivery is not None:
-            return self._callbacks.of(on_delivery)
-        if self._shared_callback is not None:
-            self._shared_callback.callbacks = self._callbacks.here()
-        return self._shared_callback
+            if wait is None:
+                wait = self._steps.begin_room(topic)
+            await self._driver.run(self._steps.room(wait, size))
 
     async def send_and_wait(
         self,
@@ -187,11 +180,8 @@ class Producer(ProducerBase, AsyncSender):
             WouldWaitError: There is no room in buffer.memory, or the topic's metadata are not here;
                 they are asked for, so that a later call finds them. Nothing was taken.
         """
-        if on_delivery is None and self._shared_callback is None:
-            self._accumulator.send_nowait(
-                topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
-            )
-            return
+        if on_delivery is not None or self._callbacks.shared is not None:
+            on_delivery = self._callbacks.of(on_delivery)
         self._accumulator.send_nowait(
             topic,
             value,
@@ -199,7 +189,7 @@ class Producer(ProducerBase, AsyncSender):
             partition=partition,
             timestamp_ms=timestamp_ms,
             headers=headers,
-            on_delivery=self._callback(on_delivery),
+            on_delivery=on_delivery,
         )
 
     async def send_many(
@@ -219,7 +209,6 @@ class Producer(ProducerBase, AsyncSender):
         meanwhile. A call that is cancelled may have taken some of the records; those are delivered.
         """
         await self._driver.breathe()
-        self._callback(None)
         return await self._driver.run(
             self._accumulator._many(topic, values, keys, partitions, timestamps_ms, headers)
         )
@@ -241,7 +230,6 @@ class Producer(ProducerBase, AsyncSender):
         `send_many`.
         """
         await self._driver.breathe()
-        self._callback(None)
         return await self._driver.run(
             self._accumulator._table(topic, data, value, key, headers, partition, timestamp)
         )
@@ -287,11 +275,17 @@ class Producer(ProducerBase, AsyncSender):
         Raises:
             DeliveryError: As for `flush`, and for records that were given up.
         """
-        self._core.origin = None
-        if self._core.queues.dead or not self._callbacks.may_wait:
-            self._core.abandon()
+        core = self._core
+        core.origin = None
+        if core.queues.dead or not self._callbacks.may_wait:
+            core.abandon("its close() was called by a delivery callback")
         else:
-            await self._driver.run(self._and_callbacks(self._steps.close(timeout), timeout))
+            try:
+                await self._driver.run(self._and_callbacks(self._steps.close(timeout), timeout))
+            except BaseException:
+                if core.queues.dead:
+                    core.log_lost()  # nobody closes again, to whom it could be raised
+                raise
         self._raise_lost()
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
@@ -334,12 +328,13 @@ class _Accumulator(BulkAccumulator):
         self,
         core: ProducerCore,
         settings: ProducerSettings,
-        on_delivery: OnDelivery | None,
+        callbacks: DeliveryCallbacks,
         steps: ProducerSteps,
     ) -> None:
-        options = accumulator_options(settings, on_delivery)
+        options = accumulator_options(settings, callbacks.shared)
         super().__init__(core.queues, never_waits=True, **options)
         self._core = core
+        self._callbacks = callbacks
         self._settings = settings
         self._steps = steps
         partitioner = options["partitioner"]
@@ -371,8 +366,14 @@ class _Accumulator(BulkAccumulator):
         if not self._core.queues.partition_count(topic):
             yield from self._core.topics.need(topic)
 
-    def _room_steps(self, topic: str, size: int, began: float) -> Steps[None]:
-        return self._steps.room(topic, size, began)
+    def _begin_room(self, topic: str) -> RoomWait:
+        return self._steps.begin_room(topic)
+
+    def _room_steps(self, wait: RoomWait, size: int) -> Steps[None]:
+        return self._steps.room(wait, size)
+
+    def _bulk_callback(self) -> OnDelivery | None:
+        return self._callbacks.of(None)
 
     def _pause_steps(self) -> Steps[None]:
         yield Breathe()

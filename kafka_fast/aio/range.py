@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_fast.aio.consumer import Consumer
 from kafka_fast.consumer.bounds import Bound, Topics
-from kafka_fast.consumer.range import MAX_RECORDS
-from kafka_fast.consumer.range_plan import RangePlan
-from kafka_fast.consumer.range_reading import WAIT, RangeProgress, RangeReading
+from kafka_fast.consumer.range_plan import MAX_RECORDS, RangePlan
+from kafka_fast.consumer.range_reading import (
+    WAIT,
+    RangeProgress,
+    RangeReading,
+    describe,
+    import_pyarrow,
+)
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.errors import UsageError
 from kafka_fast.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -32,8 +36,8 @@ class AsyncRangeConsumer(RangeReading, Consumer):
 class RecordRange:
     """The records of a range, in steps; iterate over it once. For one task at a time.
 
-    It closes its consumer at the end of the iteration, on an error, and at the end of an
-    `async with` block.
+    It closes its consumer at the end of the iteration, on an error, at the end of an `async with`
+    block, and when it is dropped.
     """
 
     def __init__(self, plan: RangePlan) -> None:
@@ -57,7 +61,11 @@ class RecordRange:
             KafkaTimeoutError: The brokers did not describe the partitions in time.
         """
         if self._ranges is None:
-            ranges = await self._consumer.find_ranges(self._plan)
+            try:
+                ranges = await self._consumer.find_ranges(self._plan)
+            except Exception:
+                await self._end()
+                raise
             self._consumer.assign_ranges({it: span for it, span in ranges.items() if span})
             self._progress = RangeProgress(self._consumer, self._consumer.api_timeout)
             self._ranges = ranges
@@ -79,18 +87,20 @@ class RecordRange:
         """
         if self._is_over:
             raise StopAsyncIteration
+        await self.ranges()
         try:
-            await self.ranges()
             records = await self._next()
         except Exception:
-            self._is_over = True
-            await self.close()
+            await self._end()
             raise
         if records is None:
-            self._is_over = True
-            await self.close()
+            await self._end()
             raise StopAsyncIteration
         return records
+
+    async def _end(self) -> None:
+        self._is_over = True
+        await self.close()
 
     async def _next(self) -> ConsumerRecords | None:
         """Return the next records; None: all partitions are at their ends."""
@@ -134,10 +144,7 @@ class RecordRange:
             UsageError: pyarrow is not installed.
             KafkaError: As in iteration.
         """
-        try:
-            import pyarrow as pa
-        except ImportError:
-            raise UsageError("to_arrow() needs pyarrow: pip install 'kafka-fast[arrow]'") from None
+        pa = import_pyarrow()
         steps = self.tables(layout=layout, views=views, headers=headers, columns=columns)
         found = [table async for table in steps]
         none = ConsumerRecords().to_arrow(
@@ -148,6 +155,11 @@ class RecordRange:
     async def close(self) -> None:
         """Stop reading at any point; a second call does nothing."""
         await self._consumer.close()
+
+    def __del__(self) -> None:
+        """End the consumer of a range that was not read to its end."""
+        if hasattr(self, "_consumer"):  # else its constructor has failed
+            self._consumer.drop()
 
     async def __aenter__(self) -> RecordRange:
         return self
@@ -163,8 +175,7 @@ class RecordRange:
     def __repr__(self) -> str:
         if self._ranges is None:
             return "RecordRange(not begun)"
-        records = sum(map(len, self._ranges.values()))
-        return f"RecordRange({len(self._ranges)} partitions, {records} offsets)"
+        return describe(self._ranges)
 
 
 def read_range(

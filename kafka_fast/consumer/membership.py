@@ -34,6 +34,7 @@ from kafka_fast.errors import (
     CommitFailedError,
     KafkaError,
     UsageError,
+    WakeupError,
     fresh_copy,
 )
 from kafka_fast.logs import get_logger
@@ -288,7 +289,8 @@ class Membership:
         """Commit and wait for the answer.
 
         A last commit does not wait for topics that are gone. It is shielded from interruptions, and
-        `wakeup` does not end it.
+        `wakeup` does not end it. Any other goes on if the caller is interrupted or woken. A failure
+        is only logged then.
 
         Raises:
             CommitFailedError: the group has moved on.
@@ -296,21 +298,28 @@ class Membership:
         """
         self.check_owned(offsets)
         answer: Answer[bool] = Answer()
+        is_awaited = True
+
+        def done(error: KafkaError | None) -> None:
+            if error is not None and not is_awaited:
+                _log_failure(len(offsets), error)
+            answer.set(error or True)
+
         self._core.queries.commit(
-            offsets,
-            lambda error: answer.set(error or True),
-            deadline,
-            as_member=self.is_subscribed,
-            is_last=is_last,
+            offsets, done, deadline, as_member=self.is_subscribed, is_last=is_last
         )
-        yield from self._core.waits.wait(
-            answer,
-            deadline,
-            "committing offsets",
-            may_wake=not is_last,
-            is_shielded=is_last,
-            missing=self.group.why_silent,
-        )
+        try:
+            yield from self._core.waits.wait(
+                answer,
+                deadline,
+                "committing offsets",
+                may_wake=not is_last,
+                is_shielded=is_last,
+                missing=self.group.why_silent,
+            )
+        except BaseException as error:
+            is_awaited = isinstance(error, Exception) and not isinstance(error, WakeupError)
+            raise
         yield from self.run_callbacks()
 
     def commit_later(self, offsets: Offsets, callback: OnCommit | None, deadline: float) -> None:
@@ -321,7 +330,7 @@ class Membership:
             if callback is not None:
                 self._callbacks.append(Invoke(callback, (offsets, error)))
             elif error is not None:
-                logger.error("a commit of %d partitions failed: %s", len(offsets), error)
+                _log_failure(len(offsets), error)
 
         self._core.queries.commit(offsets, done, deadline, as_member=self.is_subscribed)
 
@@ -383,3 +392,7 @@ class Membership:
                 yield from self.commit(offsets, deadline, is_last=True)
         except KafkaError as error:
             logger.warning("partitions are given up without a last commit: %s", error)
+
+
+def _log_failure(count: int, error: KafkaError) -> None:
+    logger.error("a commit of %d partitions failed: %s", count, error)

@@ -1,9 +1,11 @@
 """Read a range of the log once, without a group, up to its exact end.
 
-read_range("events", start, end, by="timestamp", bootstrap_servers=…)
-│  names ─► partitions; timestamps ─► offsets; ends not given ─► the ends as of now
-▼
-RangeConsumer: all partitions at once, each with a reader that stops at its end
+    read_range("events", start, end, by="timestamp", bootstrap_servers=…)
+     │  names ─► partitions; timestamps ─► offsets; ends not given ─► the ends as of now
+     ▼
+    RangeConsumer: all partitions at once, each with a reader that stops at its end
+
+Thread: the caller's.
 """
 
 from __future__ import annotations
@@ -14,10 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_fast.consumer.bounds import Bound, Topics
 from kafka_fast.consumer.client import Consumer
-from kafka_fast.consumer.range_plan import RangePlan, offsets_by_time
-from kafka_fast.consumer.range_reading import WAIT, RangeProgress, RangeReading
+from kafka_fast.consumer.range_plan import MAX_RECORDS, RangePlan, offsets_by_time
+from kafka_fast.consumer.range_reading import (
+    WAIT,
+    RangeProgress,
+    RangeReading,
+    describe,
+    import_pyarrow,
+)
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.errors import UsageError
 from kafka_fast.record._arrow_export import ArrowSteps, arrow_steps
 from kafka_fast.record._slices import RecordSlice
 from kafka_fast.types import TopicPartition
@@ -26,9 +33,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from kafka_fast.config.properties import ConsumerProperties
-
-MAX_RECORDS = 50_000
-"""Most records in one step."""
 
 
 class RangeConsumer(RangeReading, Consumer):
@@ -51,7 +55,7 @@ class RangeConsumer(RangeReading, Consumer):
 
         Args:
             timeout: Seconds without any progress after which this raises KafkaTimeoutError.
-            max_records: Most records in one step.
+            max_records: Most records at a time.
         """
         progress = RangeProgress(self, timeout)
         while self.drop_finished():
@@ -88,7 +92,7 @@ class RecordRange:
             consumer: reads the records; this object closes it.
             ranges: the offsets to read, by partition.
             timeout: seconds without any progress after which the iteration raises.
-            max_records: most records in one step.
+            max_records: most records at a time.
         """
         self.ranges = ranges
         self._consumer = consumer
@@ -148,10 +152,7 @@ class RecordRange:
             UsageError: pyarrow is not installed.
             KafkaError: As in iteration.
         """
-        try:
-            import pyarrow as pa
-        except ImportError:
-            raise UsageError("to_arrow() needs pyarrow: pip install 'kafka-fast[arrow]'") from None
+        pa = import_pyarrow()
         failures: list[BaseException] = []
         try:
             return pa.table(self._arrow(failures, layout, views, headers, columns))
@@ -223,8 +224,7 @@ class RecordRange:
         self.close()
 
     def __repr__(self) -> str:
-        records = sum(map(len, self.ranges.values()))
-        return f"RecordRange({len(self.ranges)} partitions, {records} offsets)"
+        return describe(self.ranges)
 
 
 def read_range(
@@ -260,7 +260,7 @@ def read_range(
         by: Whether start and end are offsets or times; None: times if they are datetimes, else
             offsets. By time, a partition's range begins at its first record that is not older than
             `start`, and ends before its first record that is not older than `end`.
-        max_records: Most records in one step.
+        max_records: Most records at a time.
         config: The consumer's properties. By default `auto.offset.reset` is `none` and
             `allow.auto.create.topics` is false.
         **properties: The consumer's properties as keywords.

@@ -18,6 +18,9 @@ from kafka_fast.errors import PositionError, UsageError
 from kafka_fast.net.steps import Steps
 from kafka_fast.types import TopicPartition
 
+MAX_RECORDS = 50_000
+"""Most records that a range hands over at a time."""
+
 OWN_DEFAULTS: Mapping[str, object] = {
     "auto.offset.reset": "none",  # deleted records are an error, and not skipped in silence
     "allow.auto.create.topics": False,  # a misspelt name creates no topic
@@ -32,7 +35,7 @@ class RangePlan:
     Attributes:
         config: the consumer's properties as a mapping, with the defaults of `OWN_DEFAULTS`.
         keywords: the consumer's properties as keywords.
-        max_records: most records in one step.
+        max_records: most records at a time.
     """
 
     def __init__(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from kafka_fast.consumer.base import ConsumerBase
 from kafka_fast.control.troubles import Reason
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.errors import KafkaTimeoutError, UsageError
 from kafka_fast.types import TopicPartition
 
 WAIT = 0.05
@@ -56,7 +57,12 @@ class RangeReading(ConsumerBase):
             unread = Reason(f"unread: {why.text}", why.cause)
             return self._core.waits.late(what, None, unread)
 
-    def state(self) -> dict[TopicPartition, int]:
+    def drop(self) -> None:
+        """End, where nobody may wait for it: without a group there is no goodbye. Any thread."""
+        self._finalizer.detach()
+        self._core.close()
+
+    def positions(self) -> dict[TopicPartition, int]:
         """Return the position of each partition that has one."""
         with self._turn:
             return {it: at.offset for it, at in self._reading.intake.positions().items()}
@@ -75,7 +81,7 @@ class RangeProgress:
         self._consumer = consumer
         self._timeout = timeout
         self._moved = time.monotonic()  # when there was progress last
-        self._before = consumer.state()
+        self._before = consumer.positions()
 
     def look(self, records: ConsumerRecords) -> None:
         """Look at the records of a poll, and at the positions.
@@ -86,8 +92,27 @@ class RangeProgress:
         if records:
             self._moved = time.monotonic()
             return
-        now = self._consumer.state()
+        now = self._consumer.positions()
         if now != self._before:
             self._moved, self._before = time.monotonic(), now
         elif time.monotonic() - self._moved >= self._timeout:
             raise self._consumer.late(f"nothing arrived for {self._timeout:g} s")
+
+
+def describe(ranges: Mapping[TopicPartition, range]) -> str:
+    """Return the representation of a RecordRange."""
+    records = sum(map(len, ranges.values()))
+    return f"RecordRange({len(ranges)} partitions, {records} offsets)"
+
+
+def import_pyarrow() -> Any:
+    """Return the module pyarrow.
+
+    Raises:
+        UsageError: It is not installed.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise UsageError("to_arrow() needs pyarrow: pip install 'kafka-fast[arrow]'") from None
+    return pa

@@ -42,7 +42,7 @@ class LoopReader:
         loop.add_reader(self.event.fd, self._look)
 
     def _look(self) -> None:
-        """Let those go on that have what they wait for. Called when the event was raised."""
+        """Resume the tasks whose waits are over. Called when the event was raised."""
         self.event.clear()
         note_loop_ran(self._readers.now())
         if self.records is not None:
@@ -58,6 +58,7 @@ class LoopReader:
         is_idle = self.records is None or self.records.idle
         if self._readers.is_closed and is_idle and not self.waiting:
             self.loop.remove_reader(self.event.fd)
+            self._readers.forget(self.loop)
 
 
 class LoopReaders:
@@ -83,6 +84,10 @@ class LoopReaders:
         if reader is None:
             reader = self._found[id(loop)] = LoopReader(loop, self)
         return reader
+
+    def forget(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Forget a loop's reader, which may still be referred to; see `of`."""
+        self._found.pop(id(loop), None)
 
     def close(self) -> None:
         """Have all readers leave their loops, as soon as nothing is awaited there."""

@@ -68,14 +68,19 @@ class LoopDriver:
 
     async def run(self, steps: Steps[T]) -> T:
         """Run steps to their end, and return what they return."""
+        try:
+            return await self._run(steps)
+        finally:
+            steps.close()  # see `run_steps`; and this coroutine itself may be dropped
+
+    async def _run(self, steps: Steps[T]) -> T:
         value: object = None
         errors: list[BaseException] = []  # no variable: with its traceback that would be a cycle
         while True:
             try:
                 request = steps.throw(errors.pop()) if errors else steps.send(value)
                 value = await self._answer(request)
-            except GeneratorExit:  # noqa: PERF203  this coroutine itself is dropped
-                steps.close()
+            except GeneratorExit:  # noqa: PERF203  nobody runs what would follow
                 raise
             except BaseException as error:
                 if has_ended(steps):
@@ -140,7 +145,10 @@ async def _in_thread(function: Callable[[], object]) -> object:
             if error is not None:
                 raise error from None
 
-    threading.Thread(target=call, name="kf-close", daemon=True).start()
+    try:
+        threading.Thread(target=call, name="kf-close", daemon=True).start()
+    except RuntimeError:  # out of threads, or the interpreter ends
+        return function()
     return await done
 
 

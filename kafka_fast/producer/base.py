@@ -95,7 +95,7 @@ class ProducerBase:
         core = getattr(self, "_core", None)
         if core is None or core.queues.dead:
             return  # the constructor failed, the core has ended, or it belongs to a parent process
-        core.abandon()
+        core.abandon("its producer was collected")
         core.warn_unclosed()
 
     def __reduce__(self) -> str | tuple[Any, ...]:

@@ -64,7 +64,7 @@ class ProducerCore(ClientCore):
         None after `close`, and after that warning.
         """
         self._closing = threading.RLock()  # reentrant: garbage collection may close anywhere
-        self._is_abandoned = False
+        self._abandoned: str | None = None  # why this core ends itself after its last record
         self._failure: UsageError | None = None
         with ExitStack() as undo:  # out of threads or files: give back what was taken
             undo.callback(host.close)
@@ -113,6 +113,12 @@ class ProducerCore(ClientCore):
         self._callbacks.wake()
         return lost
 
+    def log_lost(self) -> None:
+        """Log, and forget, the failures that nobody can observe, and that nobody will be told."""
+        losses = self.lost()
+        if losses:
+            losses.log(self.client_id)
+
     def stats(self) -> dict[str, Any]:
         """Return counters of records, troubles, nodes and topics."""
         self.queues.check_owner()
@@ -138,7 +144,7 @@ class ProducerCore(ClientCore):
             self.mark_forked()
             return
         if not self.may_wait_to_close():
-            self.abandon()
+            self.abandon("its close() was called where it must not wait")
             return
         with self._closing:
             if not self.queues.dead:
@@ -151,16 +157,19 @@ class ProducerCore(ClientCore):
         is_inherited = os.getpid() != self.pid
         return not (is_inherited or self._host.is_current or self._callbacks.is_current)
 
-    def abandon(self) -> None:
+    def abandon(self, why: str) -> None:
         """Accept no more records, deliver the accepted ones, then end; wait for nothing.
 
         Any thread: garbage collection may call this anywhere, also in this core's own threads.
+
+        Args:
+            why: Said of records that cannot be delivered.
         """
         if self.queues.dead:
             return
         if not self.queues.refuses:
             self.queues.refuse()
-        self._is_abandoned = True
+        self._abandoned = self._abandoned or why
         self.queues.deliver_soon()
         self._host.wake()
         if self._failure is not None:
@@ -199,7 +208,7 @@ class ProducerCore(ClientCore):
 
     def begin_exit(self) -> None:
         """Accept no more records, and deliver the accepted ones."""
-        self.abandon()
+        self.abandon("the process ends")
 
     def wait_exit(self, timeout: float) -> bool:
         """Wait until all records are delivered and the threads have ended."""
@@ -231,7 +240,7 @@ class ProducerCore(ClientCore):
             return  # another thread ends this core, and waits for the control thread
         try:
             if not self.queues.dead:
-                self._end("its producer was collected", 0.0)
+                self._end(self._abandoned, 0.0)
         finally:
             self._closing.release()
 
@@ -280,7 +289,7 @@ class ProducerCore(ClientCore):
 
     def turn(self, now: float) -> None:
         """Take a turn; end an abandoned core after its last record."""
-        if self._is_abandoned:
+        if self._abandoned:
             self._end_if_drained()
             if self.queues.dead:
                 return
@@ -293,7 +302,7 @@ class ProducerCore(ClientCore):
         """Return when `turn` has something to do that no wake announces."""
         deadline = min(super().next_deadline(), self._loss_log.next_deadline())
         # No event announces the end of records without observers, so an abandoned core polls.
-        return min(deadline, self.now() + WAIT_SLICE) if self._is_abandoned else deadline
+        return min(deadline, self.now() + WAIT_SLICE) if self._abandoned else deadline
 
     def mark_forked(self) -> None:
         """Refuse sends in a forked child."""
@@ -313,7 +322,7 @@ class ProducerCore(ClientCore):
         self._failure = failure
         self.queues.refuse(failure)
         self.topics.fail(failure)
-        if self._is_abandoned:
+        if self._abandoned:
             self.give_up(str(failure))
 
 

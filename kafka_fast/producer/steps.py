@@ -8,12 +8,28 @@ Thread: the caller's.
 
 from __future__ import annotations
 
-from functools import partial
-
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG
 from kafka_fast.net.steps import InThread, Steps, Wait
 from kafka_fast.producer.core import ProducerCore
+
+
+class RoomWait:
+    """One caller's wait for room in buffer.memory. It may find room more than once, and too late.
+
+    Attributes:
+        topic: where the record goes.
+        began: when the wait began: max.block.ms counts from there.
+        tell_at: when the wait is logged; NEVER once that was done.
+    """
+
+    __slots__ = ("began", "tell_at", "topic")
+
+    def __init__(self, topic: str, began: float) -> None:
+        """Begin to wait."""
+        self.topic = topic
+        self.began = began
+        self.tell_at = began + LONG
 
 
 class ProducerSteps:
@@ -29,13 +45,13 @@ class ProducerSteps:
         self._core = core
         self._max_block = max_block
 
-    def room(self, topic: str, size: int, began: float) -> Steps[None]:
-        """Wait until a caller may try again that found no room for `size` bytes.
+    def begin_room(self, topic: str) -> RoomWait:
+        """Begin a wait for room, which was not found for a record of this topic."""
+        self._core.queues.count_blocked()
+        return RoomWait(topic, self._core.now())
 
-        Args:
-            topic: where the record goes.
-            size: bytes of buffer.memory.
-            began: when the caller began to wait: max.block.ms counts from there.
+    def room(self, wait: RoomWait, size: int) -> Steps[None]:
+        """Wait until `size` bytes are free, or seem so: the caller tries again, and may come back.
 
         Raises:
             KafkaTimeoutError: there was no room within max.block.ms.
@@ -43,22 +59,21 @@ class ProducerSteps:
         """
         core, queues = self._core, self._core.queues
         queues.check_may_wait()
-        deadline = began + self._max_block
-        tell_at = began + LONG
-        what = queues.no_room(topic)
+        deadline = wait.began + self._max_block
+        what = queues.no_room(wait.topic)
         queues.begin_wait_for_room()
         try:
             while not queues.has_room(size):
                 now = core.now()
                 if now >= deadline:
                     limit = f"max.block.ms ({self._max_block * 1000:.0f})"
-                    raise queues.late(f"{what} after {limit}", began)
-                if now >= tell_at:
-                    tell_at = NEVER
+                    raise queues.late(f"{what} after {limit}", wait.began)
+                if now >= wait.tell_at:
+                    wait.tell_at = NEVER
                     queues.say_long(f"{what}; waiting up to max.block.ms ({self._max_block:g} s)")
                 yield Wait(
                     lambda: queues.has_room(size) or queues.dead,
-                    min(deadline, tell_at),
+                    min(deadline, wait.tell_at),
                     "room in buffer.memory",
                 )
                 if queues.dead:
@@ -93,7 +108,8 @@ class ProducerSteps:
     def close(self, timeout: float | None) -> Steps[None]:
         """Deliver all accepted records, for at most `timeout` seconds, then end.
 
-        After an interruption the producer delivers what it has accepted, and ends by itself.
+        After an interruption the producer delivers what it has accepted, and ends by itself. What
+        is lost then is logged.
         """
         core = self._core
         if not core.may_wait_to_close():
@@ -103,6 +119,17 @@ class ProducerSteps:
         try:
             yield from self.flush(timeout)
         except BaseException:
-            core.abandon()
+            core.abandon("its close() was interrupted")
             raise
-        yield InThread(partial(core.close, 0.0))
+        is_interrupted = False
+
+        def end() -> None:
+            core.close(0.0)
+            if is_interrupted:
+                core.log_lost()
+
+        try:
+            yield InThread(end)
+        except BaseException:
+            is_interrupted = True  # `end` may be through already: the caller logs, too
+            raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
@@ -43,6 +44,40 @@ def consumer_of(kafka: EmbeddedKafka, **config: Any) -> aio.Consumer:
 def producer_of(kafka: EmbeddedKafka, **config: Any) -> aio.Producer:
     """Return a producer; short waits."""
     return aio.Producer(QUICK, bootstrap_servers=kafka.bootstrap, **config)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until a condition holds, while other tasks run."""
+    while not condition():  # noqa: ASYNC110  nobody tells of it
+        await asyncio.sleep(0.001)
+
+
+class Ticks:
+    """A task that wants to run whenever the loop does."""
+
+    def __init__(self) -> None:
+        self._longest = 0.0  # CPU seconds of this thread between two of its runs, at most
+        self._task = asyncio.create_task(self._tick())
+
+    async def _tick(self) -> None:
+        before = time.thread_time()
+        while True:
+            await asyncio.sleep(0)
+            now = time.thread_time()
+            self._longest = max(self._longest, now - before)
+            before = now
+
+    async def longest_share(self, call: Awaitable[object]) -> float:
+        """Return for how much of a call's CPU time, at most, the task could not run."""
+        self._longest = 0.0
+        before = time.thread_time()
+        await call
+        await asyncio.sleep(0)  # the last stretch counts as well
+        return self._longest / (time.thread_time() - before)
+
+    def end(self) -> None:
+        """Run no more."""
+        self._task.cancel()
 
 
 class Cancelled:

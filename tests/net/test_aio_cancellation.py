@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from kafka_fast import TopicPartition, aio
+from kafka_fast.errors import TopicAuthorizationFailed, WakeupError
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import OFFSET_COMMIT, PRODUCE
 from tests.net.consuming import committed, fill
-from tests.net.looped import Cancelled, consumer_of, producer_of, run
+from tests.net.looped import Cancelled, consumer_of, producer_of, run, until
 from tests.net.producing import new_topic, values
 from tests.waiting import TIMEOUT, eventually
 
@@ -84,6 +85,61 @@ def test_a_commit_that_was_begun_goes_on(kafka: EmbeddedKafka, topic: str) -> No
             await asyncio.to_thread(
                 eventually, lambda: committed(kafka, topic) == {(topic, 0): COUNT}
             )
+
+    run(main())
+
+
+def test_a_commit_in_the_background_that_fails_is_logged(
+    kafka: EmbeddedKafka, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(kafka, topic, COUNT)
+
+    async def main() -> None:
+        async with consumer_of(kafka, group_id=topic, enable_auto_commit=False) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            await consumer.poll(TIMEOUT)
+            kafka.faults.delay(0.2, api=OFFSET_COMMIT, count=1)
+            kafka.faults.error(OFFSET_COMMIT, TopicAuthorizationFailed, count=1)
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(consumer.commit(), 0.05)
+            await asyncio.to_thread(
+                eventually,
+                lambda: any("commit of 1 partitions failed" in it for it in caplog.messages),
+            )
+            assert committed(kafka, topic) == {}
+
+    run(main())
+
+
+def test_a_close_in_the_background_that_fails_is_logged(
+    kafka: EmbeddedKafka, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another task does not come out of its call, so nothing is closed."""
+
+    async def main() -> None:
+        consumer = consumer_of(kafka, group_id=topic)
+        may_go_on = asyncio.Event()
+
+        class Slow(aio.RebalanceListener):
+            async def on_partitions_assigned(self, consumer: Any, partitions: Any) -> None:
+                await may_go_on.wait()
+
+        consumer.subscribe([topic], listener=Slow())
+        polling = asyncio.create_task(consumer.poll(TIMEOUT))
+        await until(lambda: consumer._reading.intake.partitions)
+        closing = asyncio.create_task(consumer.close(0.1))
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        await until(lambda: caplog.messages)
+        assert "close of consumer" in caplog.messages[-1]
+        assert not consumer._core.closed
+        may_go_on.set()
+        consumer.wakeup()
+        with pytest.raises(WakeupError):
+            await polling
+        await consumer.close()
 
     run(main())
 

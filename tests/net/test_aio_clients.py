@@ -22,7 +22,7 @@ from kafka_fast.errors import (
 from kafka_fast.net import process_life
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.consuming import committed, fill
-from tests.net.looped import LOOPS, consumer_of, producer_of, run
+from tests.net.looped import LOOPS, consumer_of, producer_of, run, until
 from tests.net.producing import entries, values
 from tests.waiting import TIMEOUT, eventually
 
@@ -109,7 +109,7 @@ def test_a_loop_that_is_closed_under_its_clients(
     async def main() -> None:
         await producer.send(topic, b"x")
         polling.append(asyncio.create_task(consumer.poll(TIMEOUT)))
-        await asyncio.sleep(0.05)
+        await until(lambda: consumer._turn.holder is polling[0])
 
     made = LOOPS[loop]()
     made.run_until_complete(main())
@@ -157,12 +157,13 @@ def test_task_groups_and_timeouts(kafka: EmbeddedKafka, topic: str, loop: str) -
             found: list[int] = []
 
             async def read() -> None:
-                async with asyncio.timeout(0.3):
+                async with asyncio.timeout(0.01):
                     while True:
                         found.extend((await consumer.poll(10)).offsets())
 
-            with pytest.raises(TimeoutError):
-                await read()
+            while len(found) < 40:
+                with pytest.raises(TimeoutError):
+                    await read()
             assert found == list(range(40))
 
     run(main(), loop)
@@ -176,7 +177,7 @@ def test_a_second_task_is_told_who_is_the_first(kafka: EmbeddedKafka, topic: str
         async with consumer_of(kafka) as consumer:
             consumer.assign([TopicPartition(topic, 0)])
             first = asyncio.create_task(consumer.poll(TIMEOUT), name="the first")
-            await asyncio.sleep(0.01)
+            await until(lambda: consumer._turn.holder is first)
             for call in (
                 lambda: consumer.poll(0),
                 lambda: consumer.position(TopicPartition(topic, 0)),
@@ -199,7 +200,7 @@ def test_a_close_ends_another_tasks_poll(kafka: EmbeddedKafka, topic: str) -> No
         consumer = consumer_of(kafka, group_id=topic)
         consumer.subscribe([topic])
         polling = asyncio.create_task(consumer.poll(TIMEOUT))
-        await asyncio.sleep(0.05)
+        await until(lambda: consumer._turn.holder is polling)
         await asyncio.gather(consumer.close(), consumer.close())
         with pytest.raises(WakeupError, match="closes this consumer"):
             await polling
@@ -307,10 +308,33 @@ def test_a_range_that_cannot_be_read(kafka: EmbeddedKafka) -> None:
         assert len(process_life.living) == before, "its consumer was closed"
         with pytest.raises(StopAsyncIteration):
             await steps.__anext__()
+        steps = aio.read_range("absent", bootstrap_servers=kafka.bootstrap)
+        with pytest.raises(Exception, match="absent"):
+            await steps.ranges()
+        assert len(process_life.living) == before, "this one, too"
         with pytest.raises(UsageError, match="without a group"):
             aio.read_range("t", bootstrap_servers=kafka.bootstrap, group_id="g")
 
     run(main())
+
+
+def test_a_range_that_is_broken_off(kafka: EmbeddedKafka, topic: str) -> None:
+    """It has no group to leave, and nothing to commit: no warning, as of a blocking one."""
+    fill(kafka, topic, 100)
+
+    async def main() -> None:
+        before = len(process_life.living)
+        async for records in aio.read_range(
+            topic, max_records=10, bootstrap_servers=kafka.bootstrap
+        ):
+            assert len(records) == 10
+            break
+        gc.collect()
+        assert len(process_life.living) == before
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(main())
 
 
 # ---- what is left ----

@@ -25,7 +25,6 @@ cdef class BulkAccumulator(Accumulator):
     cdef bint is_scattered(self, Rows rows) noexcept
     cdef int choose_way(self, bulk_job* job, Rows rows) except -1
     cdef int append(self, bulk_job* job, Rows rows, BatchFuture future, TopicQueues topic) except -1
-    cdef double now(self) noexcept
     cdef object size_error(self, TopicQueues topic, const kf_record* record)
     cdef int give_up(self, TopicQueues topic, bulk_job* job, BatchFuture future,
                      object error) except -1

@@ -212,12 +212,14 @@ cdef class BulkAccumulator(Accumulator):
         for rows in pieces:
             self.set_partitions(known, rows, [], 0)
         future = self.new_future()
-        for rows in pieces:
-            self.keep_timestamps(future, rows)
-            if future.rows != NULL or self.is_scattered(rows):
-                number_rows(future, rows.first, rows.count)
-            yield from self._rows(known, rows, future, rows.first, rows.count)
-        self.tell_callback(future)
+        try:
+            for rows in pieces:
+                self.keep_timestamps(future, rows)
+                if future.rows != NULL or self.is_scattered(rows):
+                    number_rows(future, rows.first, rows.count)
+                yield from self._rows(known, rows, future, rows.first, rows.count)
+        finally:  # rows that were accepted before an interruption have a callback, too
+            self.tell_callback(future)
         return future
 
     def _table(self, topic, data, value, key, headers, partition, timestamp):
@@ -231,15 +233,17 @@ cdef class BulkAccumulator(Accumulator):
                                          "partition": partition, "timestamp": timestamp})
         future = self.new_future()
         rows = table.next_rows()
-        while rows is not None:
-            self.keep_timestamps(future, rows)
-            if self.never_waits:
-                for name in self.names_in(table, rows):
-                    yield from self._topic_steps(name)
-            for known, first, count in self.group_rows(table, rows, future):
-                yield from self._rows(known, rows, future, first, count)
-            rows = table.next_rows()
-        self.tell_callback(future)
+        try:
+            while rows is not None:
+                self.keep_timestamps(future, rows)
+                if self.never_waits:
+                    for name in self.names_in(table, rows):
+                        yield from self._topic_steps(name)
+                for known, first, count in self.group_rows(table, rows, future):
+                    yield from self._rows(known, rows, future, first, count)
+                rows = table.next_rows()
+        finally:
+            self.tell_callback(future)
         return future
 
     cdef object names_in(self, Table table, Rows rows):
@@ -315,10 +319,14 @@ cdef class BulkAccumulator(Accumulator):
         return future
 
     cdef int tell_callback(self, BatchFuture future) except -1:
-        """Register the producer's on_delivery for every record."""
+        """Register the producer's on_delivery for every record that was accepted."""
         if self.on_delivery is not None:
-            future.deliver_each(self.on_delivery)
+            future.deliver_each(self._bulk_callback())
         return 0
+
+    def _bulk_callback(self):
+        """Return what is called for each record of a bulk call."""
+        return self.on_delivery
 
     cdef int keep_timestamps(self, BatchFuture future, Rows rows) except -1:
         """Note the rows' own timestamps, which on_delivery is told."""
@@ -343,7 +351,7 @@ cdef class BulkAccumulator(Accumulator):
         cdef kf_topic* shared = topic.topic
         cdef int result
         cdef int64_t blocked_at = -1
-        cdef double began = 0.0
+        cdef object room = None  # this standstill's RoomWait, in an event loop
         cdef standstill wait
         future.record_count = first + count
         if future.refusal is not None:  # there was no room for rows before these
@@ -368,10 +376,12 @@ cdef class BulkAccumulator(Accumulator):
                 if job.pos != blocked_at:  # max.block.ms counts from each new standstill
                     blocked_at = job.pos
                     wait.deadline = 0.0
-                    began = self.now()
+                    room = None
                 try:
                     if self.never_waits:
-                        yield from self._room_steps(topic.name, need_of(job), began)
+                        self.refuse_too_large(topic, need_of(job))
+                        room = self._begin_room(topic.name) if room is None else room
+                        yield from self._room_steps(room, need_of(job))
                     else:
                         self.wait_for_memory(topic, need_of(job), &wait)
                 except (KafkaTimeoutError, UsageError) as error:
@@ -427,10 +437,6 @@ cdef class BulkAccumulator(Accumulator):
             future.refuse(job.pos, 1, self.size_error(topic, &job.records[job.next]))
             job.pos += 1
             job.next += 1
-
-    cdef double now(self) noexcept:
-        cdef kf_producer* producer = self._queues.producer
-        return producer.env.now(producer.env.context)
 
     cdef object size_error(self, TopicQueues topic, const kf_record* record):
         """Return the DeliveryError of a record that is too large for any batch."""

@@ -400,13 +400,16 @@ cdef class Queues:
     # ---- a wait for memory, in steps as well ----
 
     def no_room(self, str topic):
-        """Return what a caller waits for who found no room for a record."""
+        """Return what is said of a caller that found no memory for a record."""
         limit = self.producer.pool.limit
         return f"no room in buffer.memory ({limit} bytes) for a record of topic {topic!r}"
 
+    def count_blocked(self):
+        """Count a call that has to wait for memory."""
+        kf_count(&self.producer.stats.blocked, 1)
+
     def begin_wait_for_room(self):
         """Let every batch leave at once, as long as a caller waits for memory."""
-        kf_count(&self.producer.stats.blocked, 1)
         kf_add(&self.producer.pool.waiting, 1)
         kf_producer_urge(self.producer)
 
