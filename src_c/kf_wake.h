@@ -3,8 +3,9 @@
  *   waiter: seen = kf_wake_count ─► look at what is waited for ─► kf_wake_wait(seen) ─► look again
  *   publisher: publish ─► kf_wake_raise
  *
- * The one exception: a `send` that waits for memory sleeps on the condition of the pool
+ * The one exception: a thread whose `send` waits for memory sleeps on the condition of the pool
  * (kf_pool_wait), because this wake is raised for every batch that ends, which seldom means room.
+ * (A task of an event loop sleeps on this wake for memory, too.)
  *
  * An event count: a waiter that reads the count before it looks cannot miss what is published after
  * that. So one wake serves any number of waiters, whatever they wait for.

@@ -11,11 +11,18 @@ from typing import Any
 
 import pytest
 
-from kafka_fast import Consumer, Producer
-from tests.net.driven import DrivenConsumer, DrivenProducer, close_loops
+from kafka_fast import Consumer, Producer, read_range
+from tests.net.driven import DrivenConsumer, DrivenProducer, DrivenRange, close_loops
 from tests.net.looped import LOOPS
 
-__all__ = ["consumer_class", "driver", "loop", "producer_class", "pytest_generate_tests"]
+__all__ = [
+    "consumer_class",
+    "driver",
+    "loop",
+    "open_range",
+    "producer_class",
+    "pytest_generate_tests",
+]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -50,6 +57,12 @@ def consumer_class(driver: str) -> Any:
 def producer_class(driver: str) -> Any:
     """The class of producers; that of asyncio has blocking methods, see `driven`."""
     return Producer if driver == "threads" else DrivenProducer
+
+
+@pytest.fixture
+def open_range(driver: str) -> Any:
+    """The function `read_range`; that of asyncio returns a range with blocking methods."""
+    return read_range if driver == "threads" else DrivenRange
 
 
 @pytest.fixture(params=LOOPS)

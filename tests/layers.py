@@ -38,8 +38,8 @@ BYTES = {"_wire", "record", "protocol"}
 CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itself
 
 # Unit (first matching prefix of the module's name in the package) -> units it may import. The
-# names of admin, aio, arrow, compat and rest are reserved, here and in the tables beside it: they
-# are planned, and do not exist yet.
+# names of admin, arrow, compat and rest are reserved, here and in the tables beside it: they are
+# planned, and do not exist yet.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "_version": set(),

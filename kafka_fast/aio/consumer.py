@@ -72,8 +72,7 @@ class Consumer(ConsumerBase):
         self._closing: asyncio.Task[None] | None = None
 
     def _make_core(self) -> ConsumerCore:
-        host = ThreadedHost(self._settings)
-        host.callers = Tasks()
+        host = ThreadedHost(self._settings, Tasks())
         core = ConsumerCore(self._settings, self.client_id, host)
         self._driver: LoopDriver = host.make_loop_driver(core.plane)
         return core
@@ -252,7 +251,7 @@ class Consumer(ConsumerBase):
         steps = self._calls.close(
             timeout, is_interrupted=is_interrupted, begin=self._finalizer.detach
         )
-        if self._core.has_ended or self._turn.holder == self._core.waits.callers.current():
+        if self._core.has_ended or self._turn.is_mine:
             await self._driver.run(steps)  # nothing to do, or within a call of this same task
             return
         closing = asyncio.create_task(self._driver.run(steps), name=f"close of {self.client_id}")

@@ -143,9 +143,9 @@ class ConsumerBase:
         self._core.waits.check_closer()
 
     def wakeup(self) -> None:
-        """Raise WakeupError in the thread that uses this consumer. Any thread.
+        """Raise WakeupError in the thread or task that uses this consumer. Any thread.
 
-        The error ends the wait that the other thread is in, or its next poll or wait.
+        The error ends the wait that this thread or task is in, or its next poll or wait.
         """
         self._core.wakeup()
 

@@ -1,4 +1,4 @@
-"""The user's side of a group: partitions change hands here, in the thread that polls.
+"""The user's side of a group: partitions change hands here, where somebody polls.
 
     kf-control ─ RevokeWanted ─► commit ─► listener ─► give up ── handle_revoked ─► kf-control
                ─ AssignWanted ─► take over ─► listener ───────── handle_assigned ─►

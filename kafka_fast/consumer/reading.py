@@ -162,7 +162,7 @@ class Reading:
         """Wait until there are records or group news, and take the records; see `try_take`.
 
         Raises:
-            WakeupError: another thread called `wakeup`.
+            WakeupError: another caller called `wakeup`.
         """
         is_over = self._news_or(self._waits.ends())
         while not self.try_take(most, handover):

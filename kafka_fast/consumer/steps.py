@@ -1,8 +1,10 @@
-"""The calls of a consumer that may wait, as steps; a driver runs them and decides how to wait.
+"""What a consumer's calls do that may wait, once they have the turn and a deadline: as steps.
 
-    Consumer ── BlockingDriver ──┐                ┌─► Membership: the group, commits
-    a simulation ── its driver ──┼─► ConsumerSteps┼─► Reading: records, positions
-    asyncio ── LoopDriver ───────┘                └─► Unread: what is done
+    poll ──────────────────────┐                  ┌─► Membership: the group, commits
+    ConsumerCalls: all others ─┴─► ConsumerSteps ─┼─► Reading: records, positions
+                                                  └─► Unread: what is done
+
+A driver runs the steps, and decides how to wait.
 
 Thread: the user's, or that of the event loop; one call at a time.
 """
@@ -23,7 +25,7 @@ ALIVE_SLICE = 1.0
 
 
 class ConsumerSteps:
-    """The calls of one consumer's user that may wait."""
+    """What the calls of one consumer do, in the caller's turn."""
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class ConsumerSteps:
 
         Raises:
             UsageError: nothing is subscribed or assigned.
-            WakeupError: another thread called `wakeup`, or closes.
+            WakeupError: another caller called `wakeup`, or closes.
         """
         self.unread.come_back()
         if not (self.membership.is_subscribed or self._reading.intake.partitions):

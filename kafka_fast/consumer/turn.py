@@ -43,10 +43,15 @@ class Turn:
         """The caller that is in a call; None: nobody is. Any thread."""
         return self._holder
 
+    @property
+    def is_mine(self) -> bool:
+        """Whether the caller of this function is in a call."""
+        return self._holder == self._callers.current()
+
     def __enter__(self) -> None:
         self._core.check_open()
         waits = self._core.waits
-        if waits.closer is not None and self._holder != self._callers.current():
+        if waits.closer is not None and not self.is_mine:
             waits.check_closer()  # before the turn is taken, so that the closer gets it
         if not self._take():
             raise self._refusal()

@@ -114,7 +114,7 @@ class Waits:
 
         Raises:
             KafkaTimeoutError: there was no answer by the deadline.
-            WakeupError: another thread called `wakeup`.
+            WakeupError: another caller called `wakeup`.
             AuthenticationError, TlsError: a node that the answer needs refuses this client.
         """
         began = self._now()
@@ -197,7 +197,7 @@ class Waits:
         """Raise if a wait must end now.
 
         Raises:
-            WakeupError: another thread called `wakeup` since the last time, or closes the
+            WakeupError: another caller called `wakeup` since the last time, or closes the
                 consumer; or a signal handler has closed it.
             KafkaError: this client cannot go on.
         """

@@ -58,19 +58,18 @@ START_PATIENCE = 0.5
 class ThreadedHost:
     """The threads and sockets of one client. Only the running control thread keeps the client."""
 
-    callers: Callers = Threads()
-    """The kind of callers that the client has."""
-
-    def __init__(self, settings: CommonSettings) -> None:
+    def __init__(self, settings: CommonSettings, callers: Callers | None = None) -> None:
         """Begin without threads.
 
         Args:
             settings: the client's configuration.
+            callers: the kind of callers that the client has; None: threads.
 
         Raises:
             ConfigError: a certificate, a key or a setting of SASL cannot be used.
         """
         self._settings = settings
+        self.callers = Threads() if callers is None else callers
         # The host's own, seeded by the operating system: a forked process must not repeat what its
         # parent does, and a call of the system for each float is dear. Not a method: see `now`.
         chance = random.Random()

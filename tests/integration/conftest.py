@@ -14,12 +14,26 @@ from kafka_fast.testing import EmbeddedKafka
 from kafka_fast.testing.broker_jars import DEFAULT_VERSION
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
-from tests.drivers import consumer_class, driver, loop, producer_class, pytest_generate_tests
+from tests.drivers import (
+    consumer_class,
+    driver,
+    loop,
+    open_range,
+    producer_class,
+    pytest_generate_tests,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["consumer_class", "driver", "loop", "producer_class", "pytest_generate_tests"]
+__all__ = [
+    "consumer_class",
+    "driver",
+    "loop",
+    "open_range",
+    "producer_class",
+    "pytest_generate_tests",
+]
 
 ROOT = Path(__file__).parents[2]
 

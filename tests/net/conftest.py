@@ -13,11 +13,25 @@ from kafka_fast.control import troubles
 from kafka_fast.control.producer import control as producer_control
 from kafka_fast.producer import guide
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from tests.drivers import consumer_class, driver, loop, producer_class, pytest_generate_tests
+from tests.drivers import (
+    consumer_class,
+    driver,
+    loop,
+    open_range,
+    producer_class,
+    pytest_generate_tests,
+)
 from tests.net.consuming import MakeConsumer
 from tests.net.producing import MakeProducer, new_topic
 
-__all__ = ["consumer_class", "driver", "loop", "producer_class", "pytest_generate_tests"]
+__all__ = [
+    "consumer_class",
+    "driver",
+    "loop",
+    "open_range",
+    "producer_class",
+    "pytest_generate_tests",
+]
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,7 @@ PLAIN = {
         "wakeup",
     },
     "Producer": {"metrics"},
+    "RecordRange": set(),
 }
 """Methods that are no coroutines."""
 
@@ -70,6 +71,7 @@ WAITING = {
         "send_many",
         "send_table",
     },
+    "RecordRange": {"close", "to_arrow"},
 }
 """Methods that are coroutines."""
 
@@ -200,6 +202,28 @@ class DrivenProducer(Driven):
         return self
 
 
+class DrivenRange(Driven):
+    """An `aio.RecordRange` in the shape of a `RecordRange`: partitions are looked up at once."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(aio.read_range(*args, **named))
+        self.ranges = run(self.client.ranges())
+
+    def __iter__(self) -> DrivenRange:
+        return self
+
+    def __next__(self) -> ConsumerRecords:
+        records: ConsumerRecords = next(Iterated(self.client))
+        return records
+
+    def tables(self, **named: Any) -> Iterator[Any]:
+        """Return the tables one by one."""
+        return Iterated(self.client.tables(**named))
+
+    def __enter__(self) -> DrivenRange:
+        return self
+
+
 class Iterated:
     """An asynchronous iterator as a plain one."""
 
@@ -210,7 +234,10 @@ class Iterated:
         return self
 
     def __next__(self) -> Any:
-        return run(self._steps.__anext__())
+        try:
+            return run(self._steps.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
 
 
 class AdaptedListener:

@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import warnings
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -50,29 +51,44 @@ def duckdb() -> Any:
     return receiver("duckdb")
 
 
-def offsets_of(kafka: EmbeddedKafka, topics, start=None, end=None, **more) -> dict[int, list[int]]:
-    """Return the offsets that a range brings by partition."""
-    found: dict[int, list[int]] = {}
-    with read_range(topics, start, end, bootstrap_servers=kafka.bootstrap, **more) as steps:
-        for records in steps:
-            for record in records:
-                found.setdefault(record.partition, []).append(record.offset)
-    return found
+DRIVERS = True
+OffsetsOf = Callable[..., dict[int, list[int]]]
 
 
-def test_all_that_is_there_now(kafka: EmbeddedKafka, topic: str):
+@pytest.fixture
+def offsets_of(open_range: Any) -> OffsetsOf:
+    """Return the offsets that a range brings, by partition."""
+
+    def read(
+        kafka: EmbeddedKafka, topics: Any, start: Any = None, end: Any = None, **more: Any
+    ) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        with open_range(topics, start, end, bootstrap_servers=kafka.bootstrap, **more) as steps:
+            for records in steps:
+                for record in records:
+                    found.setdefault(record.partition, []).append(record.offset)
+        return found
+
+    return read
+
+
+def test_all_that_is_there_now(kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf):
     fill(kafka, topic, 25)
     assert offsets_of(kafka, topic) == {0: list(range(25))}
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 1), (3, 17), (9, 10), (10, 20), (24, 99), (5, 5)])
-def test_offsets_within_batches(kafka: EmbeddedKafka, topic: str, start: int, end: int):
+def test_offsets_within_batches(
+    kafka: EmbeddedKafka, topic: str, start: int, end: int, offsets_of: OffsetsOf
+):
     fill(kafka, topic, 25)
     wanted = list(range(start, min(end, 25)))
     assert offsets_of(kafka, topic, start, end) == ({0: wanted} if wanted else {})
 
 
-def test_every_partition_has_its_own_bounds(kafka: EmbeddedKafka, request: pytest.FixtureRequest):
+def test_every_partition_has_its_own_bounds(
+    kafka: EmbeddedKafka, request: pytest.FixtureRequest, offsets_of: OffsetsOf
+):
     topic = new_topic(kafka, request.node.name, partitions=3)
     for number in range(3):
         fill(kafka, topic, 30, number)
@@ -97,20 +113,20 @@ def test_nothing_is_fetched_far_behind_an_end(kafka: EmbeddedKafka, request: pyt
         assert 100_000 < streams.unread_bytes(0) < 2_200_000  # two answers of 1 MiB at most
 
 
-def test_times(kafka: EmbeddedKafka, topic: str):
+def test_times(kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf):
     fill(kafka, topic, 30)  # a second apart
     start, end = FIRST_TIMESTAMP_MS + 4500, FIRST_TIMESTAMP_MS + 20_000
     assert offsets_of(kafka, topic, start, end, by="timestamp") == {0: list(range(5, 20))}
     assert offsets_of(kafka, topic, end + 10**9, by="timestamp") == {}
 
 
-def test_small_steps_stop_as_exactly(kafka: EmbeddedKafka, topic: str):
+def test_small_steps_stop_as_exactly(kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf):
     fill(kafka, topic, 40)
     assert offsets_of(kafka, topic, 7, 33, max_records=4) == {0: list(range(7, 33))}
 
 
 @pytest.mark.parametrize("keep_empty", [False, True])
-def test_compaction(kafka: EmbeddedKafka, topic: str, *, keep_empty: bool):
+def test_compaction(kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf, *, keep_empty: bool):
     fill(kafka, topic, 40)
     gone = {0, 1, 7, *range(10, 20), 24, 29, 31}
     kafka.on_cluster(lambda cluster: cluster.compact(topic, 0, gone, keep_empty=keep_empty))
@@ -120,7 +136,9 @@ def test_compaction(kafka: EmbeddedKafka, topic: str, *, keep_empty: bool):
 
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
-def test_markers_and_aborted_records(kafka: EmbeddedKafka, topic: str, isolation: str):
+def test_markers_and_aborted_records(
+    kafka: EmbeddedKafka, topic: str, isolation: str, offsets_of: OffsetsOf
+):
     """The last offsets are a marker's, and aborted records': no record tells that they passed."""
     plant = [(b"a", True), (b"b", False), (b"c", True), (b"d", False)]
     for producer_id, (value, commit) in enumerate(plant, 70):
@@ -140,7 +158,9 @@ def test_markers_and_aborted_records(kafka: EmbeddedKafka, topic: str, isolation
         assert found == ({0: wanted} if wanted else {})
 
 
-def test_an_open_transaction_ends_what_is_committed(kafka: EmbeddedKafka, topic: str):
+def test_an_open_transaction_ends_what_is_committed(
+    kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf
+):
     fill(kafka, topic, 10)
     kafka.on_cluster(
         lambda cluster: cluster.plant_transaction(topic, 0, 70, [b"open"] * 3, commit=None)
@@ -150,7 +170,7 @@ def test_an_open_transaction_ends_what_is_committed(kafka: EmbeddedKafka, topic:
 
 
 def test_deleted_records_are_an_error_unless_nobody_asked_for_them(
-    kafka: EmbeddedKafka, topic: str
+    kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf
 ):
     fill(kafka, topic, 30)
     kafka.on_cluster(lambda cluster: cluster.delete_records(topic, 0, 12))
@@ -161,9 +181,9 @@ def test_deleted_records_are_an_error_unless_nobody_asked_for_them(
     assert caught.value.offset == 11
 
 
-def test_tables(kafka: EmbeddedKafka, topic: str):
+def test_tables(kafka: EmbeddedKafka, topic: str, open_range: Any):
     values = fill(kafka, topic, 30)
-    with read_range(topic, 5, 25, bootstrap_servers=kafka.bootstrap) as steps:
+    with open_range(topic, 5, 25, bootstrap_servers=kafka.bootstrap) as steps:
         table = pa.concat_tables(steps.tables())
     assert table["value"].to_pylist() == values[5:25]
 
@@ -187,7 +207,7 @@ class TestArrow:
 
     @pytest.fixture(name="open_range")
     def ranges(self, kafka: EmbeddedKafka) -> Any:
-        """Ranges that come in small steps."""
+        """Ranges that come in small steps; those of asyncio are no streams of Arrow."""
         return lambda topics, *bounds, **more: read_range(
             topics, *bounds, max_records=7, bootstrap_servers=kafka.bootstrap, **more
         )
@@ -291,7 +311,9 @@ class TestArrow:
         return records
 
 
-def test_a_datetime_before_1973_means_what_it_says(kafka: EmbeddedKafka, topic: str):
+def test_a_datetime_before_1973_means_what_it_says(
+    kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf
+):
     """Regression: it was suspected of being seconds, like a number."""
     fill(kafka, topic, 3)
     early = datetime(1970, 1, 2, tzinfo=timezone.utc)
@@ -299,7 +321,7 @@ def test_a_datetime_before_1973_means_what_it_says(kafka: EmbeddedKafka, topic: 
     assert offsets_of(kafka, topic, end=early) == {}
 
 
-def test_times_may_be_datetimes(kafka: EmbeddedKafka, topic: str):
+def test_times_may_be_datetimes(kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf):
     fill(kafka, topic, 30)  # a second apart
     began = datetime.fromtimestamp(FIRST_TIMESTAMP_MS / 1000, timezone.utc)
     start, end = began + timedelta(seconds=5), began + timedelta(seconds=20)
@@ -323,7 +345,7 @@ def test_times_may_be_datetimes(kafka: EmbeddedKafka, topic: str):
                 query()
 
 
-def test_seconds_instead_of_milliseconds(kafka: EmbeddedKafka, topic: str):
+def test_seconds_instead_of_milliseconds(kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf):
     """Regression: a time in seconds was one in 1970, so everything was read, or nothing."""
     fill(kafka, topic, 3)
     seconds = FIRST_TIMESTAMP_MS // 1000
@@ -342,16 +364,16 @@ def test_seconds_instead_of_milliseconds(kafka: EmbeddedKafka, topic: str):
     assert offsets_of(kafka, topic, 0, by="timestamp") == {0: [0, 1, 2]}
 
 
-def test_of_one_topic_partitions_go_by_number(kafka: EmbeddedKafka):
+def test_of_one_topic_partitions_go_by_number(kafka: EmbeddedKafka, offsets_of: OffsetsOf):
     topic = new_topic(kafka, "numbered", partitions=2)
     for number in range(2):
         fill(kafka, topic, 20, number)
     assert offsets_of(kafka, topic, {0: 10}, {0: 12, 1: 3}) == {0: [10, 11], 1: [0, 1, 2]}
 
 
-def test_it_closes_its_consumer_when_it_is_left(kafka: EmbeddedKafka, topic: str):
+def test_it_closes_its_consumer_when_it_is_left(kafka: EmbeddedKafka, topic: str, open_range: Any):
     fill(kafka, topic, 30)
-    steps = read_range(topic, max_records=5, bootstrap_servers=kafka.bootstrap)
+    steps = open_range(topic, max_records=5, bootstrap_servers=kafka.bootstrap)
     assert [record.offset for record in next(steps)] == [0, 1, 2, 3, 4]
     steps.close()
     steps.close()
@@ -359,12 +381,14 @@ def test_it_closes_its_consumer_when_it_is_left(kafka: EmbeddedKafka, topic: str
         next(steps)
 
 
-def test_a_range_that_stands_still_says_what_is_unread_and_why(kafka: EmbeddedKafka):
+def test_a_range_that_stands_still_says_what_is_unread_and_why(
+    kafka: EmbeddedKafka, open_range: Any
+):
     topic = new_topic(kafka, "orphan", partitions=2)
     for number in range(2):
         fill(kafka, topic, 10, number)
     kafka.set_in_sync(topic, 1, [kafka.leader(topic, 1)])
-    with read_range(
+    with open_range(
         topic, max_records=5, bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=1500
     ) as steps:
         kafka.kill(kafka.leader(topic, 1))
@@ -375,11 +399,11 @@ def test_a_range_that_stands_still_says_what_is_unread_and_why(kafka: EmbeddedKa
     assert f"unread: {topic}-1 (it has no leader); last trouble: " in str(caught.value)
 
 
-def test_a_topic_that_does_not_exist_is_not_made(kafka: EmbeddedKafka, topic: str):
+def test_a_topic_that_does_not_exist_is_not_made(kafka: EmbeddedKafka, topic: str, open_range: Any):
     with pytest.raises(UnknownTopicOrPartition, match="there is no topic"):
-        read_range(topic + "-", bootstrap_servers=kafka.bootstrap)
+        open_range(topic + "-", bootstrap_servers=kafka.bootstrap)
     with pytest.raises(KafkaTimeoutError):
-        read_range(
+        open_range(
             TopicPartition(topic + "-", 0),
             bootstrap_servers=kafka.bootstrap,
             default_api_timeout_ms=300,
@@ -388,7 +412,7 @@ def test_a_topic_that_does_not_exist_is_not_made(kafka: EmbeddedKafka, topic: st
         assert topic + "-" not in consumer.topics()
 
 
-def test_what_is_wrong_is_said_at_once(kafka: EmbeddedKafka, topic: str):
+def test_what_is_wrong_is_said_at_once(kafka: EmbeddedKafka, topic: str, open_range: Any):
     fill(kafka, topic, 5)
     for arguments in [
         {"topics": []},
@@ -401,6 +425,6 @@ def test_what_is_wrong_is_said_at_once(kafka: EmbeddedKafka, topic: str):
         {"topics": [topic, TopicPartition("other", 0)], "start": {0: 3}},
     ]:
         with pytest.raises(UsageError):
-            read_range(**{"bootstrap_servers": kafka.bootstrap, **arguments})
+            open_range(**{"bootstrap_servers": kafka.bootstrap, **arguments})
     with pytest.raises(KafkaTimeoutError):
-        read_range("t", bootstrap_servers="127.0.0.1:1", default_api_timeout_ms=100)
+        open_range("t", bootstrap_servers="127.0.0.1:1", default_api_timeout_ms=100)
