@@ -13,11 +13,12 @@ import inspect
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from typing import Any
 
 from kafka_fast.errors import DeliveryError, UsageError
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.net.steps import Steps, Wait
 from kafka_fast.producer.base import OnDelivery
@@ -28,7 +29,7 @@ logger = get_logger("kafka_fast.producer")
 LONGEST = 0.001
 """Seconds for which callbacks hold their loop before other tasks run."""
 
-Due = tuple[OnDelivery, DeliveryError | None, RecordMetadata]
+Due = tuple[Context, OnDelivery, DeliveryError | None, RecordMetadata]
 
 running_callbacks: ContextVar[tuple[asyncio.Task[Any], ...]] = ContextVar(
     "running_callbacks", default=()
@@ -50,22 +51,28 @@ class LoopCallbacks:
         self._all = all_callbacks
         self._due: deque[Due] = deque()
         self._is_called = False  # the loop will call `_run`
-        self.tasks: set[asyncio.Task[Any]] = set()
-        """The callbacks that are coroutines and have not ended."""
-        shared = all_callbacks.shared
-        self.put_shared = None if shared is None else partial(self.put, shared)
-        """Has the producer's own callback called in this loop; None: it has none."""
+        self._called = 0  # callbacks, in all
+        self.tasks: dict[asyncio.Task[Any], int] = {}
+        """The callbacks that are coroutines and have not ended, by number, the first one first."""
 
     @property
-    def is_idle(self) -> bool:
-        """Whether all callbacks that were due have ended. Any thread."""
-        return not (self._due or self.tasks)
+    def last(self) -> int:
+        """The number of the last callback that is due."""
+        return self._called + len(self._due)
+
+    def have_run(self, last: int) -> bool:
+        """Return whether all callbacks up to this number have ended."""
+        return self._called >= last and next(iter(self.tasks.values()), NEVER) > last
 
     def put(
-        self, callback: OnDelivery, error: DeliveryError | None, metadata: RecordMetadata
+        self,
+        callback: OnDelivery,
+        context: Context,
+        error: DeliveryError | None,
+        metadata: RecordMetadata,
     ) -> None:
-        """Have a callback called in the loop. Callback thread."""
-        self._due.append((callback, error, metadata))
+        """Have a callback called in the loop, in this context. Callback thread."""
+        self._due.append((context, callback, error, metadata))
         if not self._is_called:
             self._is_called = True
             try:
@@ -94,7 +101,9 @@ class LoopCallbacks:
         until = self._all.now() + LONGEST
         try:
             while self._due:
-                self._call(*self._due.popleft())
+                context, callback, error, metadata = self._due.popleft()
+                self._called += 1
+                context.run(self._call, callback, error, metadata)
                 if self._all.now() >= until:
                     break
         finally:  # a SystemExit goes its way, and the others are called all the same
@@ -113,12 +122,23 @@ class LoopCallbacks:
             _report(callback, raised)
             return
         if result is not None and inspect.isawaitable(result):
-            task = self._loop.create_task(_finish(callback, result))
-            self.tasks.add(task)
+            number = self._called
+            task = self._loop.create_task(self._finish(callback, result, number))
+            self.tasks.setdefault(task, number)
             task.add_done_callback(self._end)
 
+    async def _finish(self, callback: OnDelivery, result: Any, number: int) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "a coroutine runs in a task"
+        self.tasks[task] = number  # an eager task runs before its maker has it
+        running_callbacks.set((*running_callbacks.get(), task))
+        try:
+            await result
+        except Exception as error:  # noqa: BLE001  the user's
+            _report(callback, error)
+
     def _end(self, task: asyncio.Task[Any]) -> None:
-        self.tasks.discard(task)
+        self.tasks.pop(task, None)
         self._all.wake()
 
 
@@ -153,10 +173,11 @@ class DeliveryCallbacks:
     def of(self, callback: OnDelivery | None) -> OnDelivery | None:
         """Return what the data plane may call instead, to have `callback` called in this loop.
 
-        None stands for the producer's own callback, if it has one.
+        The callback has the context variables of the caller. None stands for the producer's own
+        callback, if it has one.
         """
-        here = self.here()
-        return here.put_shared if callback is None else partial(here.put, callback)
+        callback = callback or self.shared
+        return None if callback is None else partial(self.here().put, callback, copy_context())
 
     def keep(self, due: list[Due]) -> None:
         """Keep callbacks whose loop was closed, until another loop adopts them. Any thread."""
@@ -192,20 +213,14 @@ class DeliveryCallbacks:
             )
 
     def await_run(self, deadline: float) -> Steps[None]:
-        """Wait until all callbacks that are due in this loop have run, or the deadline has come."""
+        """Wait until all callbacks that are due in this loop have run, or the deadline has come.
+
+        Those that become due meanwhile are not waited for.
+        """
         here = self.here()
         self._adopt(here)
-        yield Wait(lambda: here.is_idle, deadline, "delivery callbacks")
-
-
-async def _finish(callback: OnDelivery, result: Any) -> None:
-    task = asyncio.current_task()
-    assert task is not None, "a coroutine runs in a task"
-    running_callbacks.set((*running_callbacks.get(), task))
-    try:
-        await result
-    except Exception as error:  # noqa: BLE001  the user's
-        _report(callback, error)
+        last = here.last
+        yield Wait(lambda: here.have_run(last), deadline, "delivery callbacks")
 
 
 def _report(callback: object, error: BaseException) -> None:

@@ -122,10 +122,10 @@ class Consumer(ConsumerBase):
         self, handover: RecordHandover, timeout: float, max_records: int | None
     ) -> None:
         """Take the records that a poll returns."""
-        await self._driver.breathe()
         with self._turn:
-            is_over, most, deadline = self._try_take(handover, timeout, max_records)
-            if not is_over:
+            most, deadline = self._begin_take(timeout, max_records)
+            await self._driver.breathe()  # not before: a cancellation here interrupts no work
+            if not self._steps.try_poll(most, handover):
                 await self._driver.run(self._steps.poll(most, handover, deadline))
             self._end_take()
 
@@ -145,9 +145,13 @@ class Consumer(ConsumerBase):
 
     async def _next_record(self) -> ConsumerRecord:
         """Let other tasks run, if the loop was held for too long; return the next record."""
-        await self._driver.breathe()
+        with self._turn:
+            self._unread.come_back()  # a cancellation from here on interrupts no work
+            await self._driver.breathe()
         iterator = self._unread.the_iterator()
-        if not iterator.has_next():
+        if iterator.has_next():
+            self._unread.reach()
+        else:
             handover = RecordHandover()
             try:
                 while not handover:

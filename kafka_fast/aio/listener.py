@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class RebalanceListener:
     """Override the methods you need, as plain functions or as coroutines.
 
-    All run in the task that polls or closes. The rest is as `kafka_fast.RebalanceListener` says.
+    All run in the task that polls, or in the one that closes. If that task is cancelled meanwhile,
+    the cancellation is raised in the method. The rest is as `kafka_fast.RebalanceListener` says.
     """
 
     def on_partitions_assigned(
@@ -23,7 +24,8 @@ class RebalanceListener:
     ) -> Awaitable[None] | None:
         """These partitions were added. Nothing of them was fetched yet, so `seek` costs nothing.
 
-        Called after every rebalance, also when no partition was added.
+        Called after every rebalance, also when no partition was added. If it was cancelled, the
+        next poll calls it again, for the same partitions.
         """
         return None
 

@@ -8,11 +8,12 @@ WouldWaitError, and the coroutine here waits and tries again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_fast.aio.callbacks import DeliveryCallbacks
+from kafka_fast.aio.room_line import RoomLines
 from kafka_fast.config import ProducerSettings, producer_settings, warn_of_weakness
 from kafka_fast.dataplane.bulk._batch_future import BatchFuture
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
@@ -21,7 +22,7 @@ from kafka_fast.dataplane.produce._sending import AsyncSender
 from kafka_fast.errors import KafkaError, WouldWaitError
 from kafka_fast.instants import NEVER
 from kafka_fast.net.looping import LoopDriver
-from kafka_fast.net.steps import Breathe, Steps
+from kafka_fast.net.steps import Breathe, Invoke, Steps
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.producer.base import (
     OnDelivery,
@@ -100,7 +101,8 @@ class Producer(ProducerBase, AsyncSender):
         self._driver = driver
         self._callbacks = DeliveryCallbacks(on_delivery, core.driver.wake, core.now)
         self._steps = ProducerSteps(core, settings.max_block)
-        self._accumulator = _Accumulator(core, settings, self._callbacks, self._steps)
+        self._lines = RoomLines(driver, core.queues.has_room, self)
+        self._accumulator = _Accumulator(self, core, settings)
         runs_users_code = self._accumulator.prepares or on_delivery is not None
         self._set_accumulator(self._accumulator, runs_users_code)
 
@@ -119,20 +121,34 @@ class Producer(ProducerBase, AsyncSender):
         """Send a record, after the waits that it needs."""
         await self._driver.breathe()
         accumulator = self._accumulator
-        if isinstance(topic, str) and not self._core.queues.refuses:  # else the attempt raises
-            await self._driver.run(accumulator._topic_steps(topic))
-            key, value, partition = accumulator.prepare(topic, value, key, partition, headers)
+        if isinstance(topic, str):
+            topic = str.__str__(topic)  # the value of a member of an Enum
+            if not self._core.queues.refuses:  # else the attempt raises
+                await self._driver.run(accumulator._topic_steps(topic))
+                key, value, partition = accumulator.prepare(topic, value, key, partition, headers)
         callback = self._callbacks.of(on_delivery)
-        wait: RoomWait | None = None
+        record = topic, value, key, partition, timestamp_ms, headers, callback
+        if self._may_go_on():
+            with suppress(WouldWaitError):
+                return self._send_prepared(*record)
+        line = self._lines.here()
+        wait = self._steps.begin_room(topic)
+        size = _rough_size(value) + _rough_size(key)
+        place = await line.enter(size, self._steps.room_deadline(wait))
+        if place is None:
+            raise self._steps.no_room(wait)
+        try:
+            return await self._send_at_the_head(record, wait)
+        finally:
+            line.leave(place)
+
+    async def _send_at_the_head(self, record: tuple[Any, ...], wait: RoomWait) -> DeliveryFuture:
+        """Send a record as soon as there is room; there may be less than it seems."""
         while True:
             try:
-                return self._send_prepared(
-                    topic, value, key, partition, timestamp_ms, headers, callback
-                )
+                return self._send_prepared(*record)
             except WouldWaitError as refusal:
                 size = refusal.size
-            if wait is None:
-                wait = self._steps.begin_room(topic)
             await self._driver.run(self._steps.room(wait, size))
 
     async def send_and_wait(
@@ -180,8 +196,6 @@ class Producer(ProducerBase, AsyncSender):
             WouldWaitError: There is no room in buffer.memory, or the topic's metadata are not here;
                 they are asked for, so that a later call finds them. Nothing was taken.
         """
-        if on_delivery is not None or self._callbacks.shared is not None:
-            on_delivery = self._callbacks.of(on_delivery)
         self._accumulator.send_nowait(
             topic,
             value,
@@ -189,7 +203,7 @@ class Producer(ProducerBase, AsyncSender):
             partition=partition,
             timestamp_ms=timestamp_ms,
             headers=headers,
-            on_delivery=on_delivery,
+            on_delivery=self._callbacks.of(on_delivery),
         )
 
     async def send_many(
@@ -324,19 +338,14 @@ class Producer(ProducerBase, AsyncSender):
 class _Accumulator(BulkAccumulator):
     """An accumulator that never waits; its bulk calls yield what they wait for."""
 
-    def __init__(
-        self,
-        core: ProducerCore,
-        settings: ProducerSettings,
-        callbacks: DeliveryCallbacks,
-        steps: ProducerSteps,
-    ) -> None:
-        options = accumulator_options(settings, callbacks.shared)
+    def __init__(self, producer: Producer, core: ProducerCore, settings: ProducerSettings) -> None:
+        self._callbacks = producer._callbacks
+        options = accumulator_options(settings, self._callbacks.shared)
         super().__init__(core.queues, never_waits=True, **options)
         self._core = core
-        self._callbacks = callbacks
         self._settings = settings
-        self._steps = steps
+        self._steps = producer._steps
+        self._lines = producer._lines
         partitioner = options["partitioner"]
         self._partitioner = partitioner if callable(partitioner) else None
         self.prepares = options["transforms"] or self._partitioner is not None
@@ -370,10 +379,25 @@ class _Accumulator(BulkAccumulator):
         return self._steps.begin_room(topic)
 
     def _room_steps(self, wait: RoomWait, size: int) -> Steps[None]:
-        return self._steps.room(wait, size)
+        line = self._lines.here()
+        place = yield Invoke(line.enter, (size, self._steps.room_deadline(wait)))
+        if place is None:
+            raise self._steps.no_room(wait)
+        try:
+            yield from self._steps.room(wait, size)
+        finally:
+            line.leave(place)
 
     def _bulk_callback(self) -> OnDelivery | None:
         return self._callbacks.of(None)
 
     def _pause_steps(self) -> Steps[None]:
         yield Breathe()
+
+
+def _rough_size(item: object) -> int:
+    """Return about how many bytes of buffer.memory a key or value takes."""
+    try:
+        return len(item) + 128  # type: ignore[arg-type]
+    except TypeError:
+        return 128  # None; or a mistake, which is told when it is this record's turn

@@ -122,20 +122,20 @@ class ConsumerBase:
 
     # Records
 
-    def _try_take(
-        self, handover: RecordHandover, timeout: float, max_records: int | None
-    ) -> tuple[bool, int, float]:
-        """Begin a poll, and take records if that needs no wait. The caller has the turn.
+    def _begin_take(self, timeout: float, max_records: int | None) -> tuple[int, float]:
+        """Begin a poll: all records that the user got before count as done.
+
+        The caller has the turn.
 
         Returns:
-            Whether the poll is over; the most records to take, and the deadline, if it is not.
+            The most records to take, and the deadline.
         """
         most = self._settings.max_poll_records if max_records is None else max_records
         if most < 1:
             raise UsageError(f"max_records must be at least 1, not {max_records}")
         deadline = self._core.now() + seconds(timeout)
         self._steps.begin_poll()
-        return self._steps.try_poll(most, handover), most, deadline
+        return most, deadline
 
     def _end_take(self) -> None:
         """Raise WakeupError if the consumer was closed, or another caller closes it."""

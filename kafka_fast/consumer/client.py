@@ -126,8 +126,8 @@ class Consumer(ConsumerBase):
     def _take(self, handover: RecordHandover, timeout: float, max_records: int | None) -> None:
         """Take the records that a poll returns."""
         with self._turn:
-            is_over, most, deadline = self._try_take(handover, timeout, max_records)
-            if not is_over:
+            most, deadline = self._begin_take(timeout, max_records)
+            if not self._steps.try_poll(most, handover):
                 self._core.driver.run(self._steps.poll(most, handover, deadline))
             self._end_take()
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.core import ConsumerCore
@@ -72,6 +73,8 @@ class Membership:
         self._auto_commit_at = 0.0
         self._callbacks: deque[Invoke] = deque()  # of commits that have ended
         self._has_had_partitions = False  # since the last `subscribe`
+        # Of those that are read: partitions whose listener was interrupted as it heard of them.
+        self._untold: frozenset[TopicPartition] = frozenset()
         self.subscription: Subscription | None = None
         self.events: deque[RebalanceEvent] = deque(maxlen=EVENTS_KEPT)
 
@@ -250,6 +253,7 @@ class Membership:
                 yield Invoke(tell, (self._consumer, owned))
         finally:
             left = [it for it in self._reading.intake.partitions if it not in wanted.partitions]
+            self._untold -= wanted.partitions
             self._unread.forget(wanted.partitions)
             self._reading.assign(left, by_hand=False)
             kind = "lost" if wanted.lost else "revoked"
@@ -258,16 +262,26 @@ class Membership:
             raise interruptions.pop()
 
     def _assign(self, wanted: AssignWanted) -> Steps[None]:
+        """Take partitions over, and tell the listener.
+
+        If the listener is interrupted (Ctrl-C, a cancellation), it hears of the same partitions
+        again when this is repeated.
+        """
         began = self._core.now()
         group = self.group
         added = wanted.partitions - frozenset(self._reading.intake.partitions)
+        self._untold = told = added | (self._untold & wanted.partitions)
         kept = [it for it in self._reading.intake.partitions if it in wanted.partitions]
         self._reading.assign([*kept, *sorted(added)], by_hand=False)
         self._has_had_partitions = True
         self._core.call(lambda now: group.handle_assigned(wanted, now))
         try:
             if self._listener is not None:
-                yield Invoke(self._listener.on_partitions_assigned, (self._consumer, added))
+                yield Invoke(self._listener.on_partitions_assigned, (self._consumer, told))
+            self._untold = frozenset()
+        except Exception:  # the listener has heard, and has raised it
+            self._untold = frozenset()
+            raise
         finally:
             self._note("assigned", added, wanted.generation, wanted.reason, began)
 
@@ -299,11 +313,18 @@ class Membership:
         self.check_owned(offsets)
         answer: Answer[bool] = Answer()
         is_awaited = True
+        failures: deque[KafkaError] = deque()  # one at most
 
         def done(error: KafkaError | None) -> None:
-            if error is not None and not is_awaited:
-                _log_failure(len(offsets), error)
+            if error is not None:
+                failures.append(error)
             answer.set(error or True)
+            if not is_awaited:
+                log_failure()
+
+        def log_failure() -> None:
+            with suppress(IndexError):  # none; or the other thread was here
+                _log_failure(len(offsets), failures.popleft())
 
         self._core.queries.commit(
             offsets, done, deadline, as_member=self.is_subscribed, is_last=is_last
@@ -319,6 +340,8 @@ class Membership:
             )
         except BaseException as error:
             is_awaited = isinstance(error, Exception) and not isinstance(error, WakeupError)
+            if not is_awaited:
+                log_failure()  # it may have come at the same moment
             raise
         yield from self.run_callbacks()
 

@@ -140,6 +140,10 @@ class Unread:
         """Have the iterator go on with taken records: an event loop's iterator cannot refill."""
         records = handover.settle()
         self.the_iterator().put(records)
+        self.reach()
+
+    def reach(self) -> None:
+        """Note that the iterator's next record goes to the user, after `come_back`."""
         self._in_hand = _InHand.ONE
 
     def begin(self, handover: RecordHandover) -> None:

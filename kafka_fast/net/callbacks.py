@@ -53,14 +53,18 @@ class CallbackThread:
             self._machine.wake_callbacks()
 
     def await_run(self, deadline: float) -> Steps[None]:
-        """Wait until the callbacks of all ended batches have run, or the deadline has come."""
-        collect(self._queues)
-        if not self._have_run():
-            self.wake()
-            yield Wait(self._have_run, deadline, "delivery callbacks")
+        """Wait until the callbacks of all ended batches have run, or the deadline has come.
 
-    def _have_run(self) -> bool:
-        return self._queues.unnotified == 0 or self._queues.dead
+        Callbacks of batches that end meanwhile are not waited for.
+        """
+        queues = self._queues
+        collect(queues)
+        last = queues.observed
+        if queues.notified < last:
+            self.wake()
+            yield Wait(
+                lambda: queues.notified >= last or queues.dead, deadline, "delivery callbacks"
+            )
 
     def join(self, patience: float | None) -> None:
         """Wait for the end of the thread; a callback does not wait for itself."""

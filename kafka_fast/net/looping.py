@@ -12,6 +12,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from kafka_fast.dataplane.core._breath import is_loop_held, note_loop_ran
@@ -42,6 +43,28 @@ class Tasks:
         return "a function outside of tasks"
 
 
+class Sleeper:
+    """A task that sleeps until another task wakes it."""
+
+    __slots__ = ("_wake_up", "is_awake")
+
+    def __init__(self) -> None:
+        """Begin before the sleep."""
+        self.is_awake = False
+        """Whether it was woken."""
+        self._wake_up: Callable[[], object] | None = None
+
+    def wake(self) -> None:
+        """End the sleep; at once, if it has not begun. The same loop's thread."""
+        self.is_awake = True
+        if self._wake_up is not None:
+            self._wake_up()
+
+    def on_wake(self, wake_up: Callable[[], object]) -> None:
+        """Have a function called when the sleep is to end."""
+        self._wake_up = wake_up
+
+
 class LoopDriver:
     """Runs the steps of one client in the tasks of event loops."""
 
@@ -65,6 +88,22 @@ class LoopDriver:
     async def _let_others_run(self) -> None:
         await asyncio.sleep(0)
         note_loop_ran(self._now())
+
+    def current_loop(self) -> object:
+        """Return the loop that runs in this thread."""
+        return asyncio.get_running_loop()
+
+    async def sleep(self, sleeper: Sleeper, deadline: float) -> None:
+        """Suspend the task until somebody wakes this sleeper, or the deadline has come."""
+        loop = asyncio.get_running_loop()
+        over = loop.create_future()
+        sleeper.on_wake(partial(_settle, over))
+        timer = loop.call_later(deadline - self._now(), _settle, over)
+        try:
+            await over
+        finally:
+            timer.cancel()
+            note_loop_ran(self._now())
 
     async def run(self, steps: Steps[T]) -> T:
         """Run steps to their end, and return what they return."""

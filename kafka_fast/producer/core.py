@@ -234,7 +234,7 @@ class ProducerCore(ClientCore):
     def _end_if_drained(self) -> None:
         """End an abandoned core whose records have all ended. Control thread."""
         collect(self.queues)
-        if self.queues.pending() or self.queues.unnotified:
+        if self.queues.pending() or self.queues.notified < self.queues.observed:
             return
         if not self._closing.acquire(blocking=False):
             return  # another thread ends this core, and waits for the control thread

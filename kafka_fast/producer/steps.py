@@ -8,6 +8,7 @@ Thread: the caller's.
 
 from __future__ import annotations
 
+from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG
 from kafka_fast.net.steps import InThread, Steps, Wait
@@ -50,6 +51,16 @@ class ProducerSteps:
         self._core.queues.count_blocked()
         return RoomWait(topic, self._core.now())
 
+    def room_deadline(self, wait: RoomWait) -> float:
+        """Return when max.block.ms ends."""
+        return wait.began + self._max_block
+
+    def no_room(self, wait: RoomWait) -> KafkaTimeoutError:
+        """Return the error of a wait that was too long."""
+        queues = self._core.queues
+        limit = f"max.block.ms ({self._max_block * 1000:.0f})"
+        return queues.late(f"{queues.no_room(wait.topic)} after {limit}", wait.began)
+
     def room(self, wait: RoomWait, size: int) -> Steps[None]:
         """Wait until `size` bytes are free, or seem so: the caller tries again, and may come back.
 
@@ -59,17 +70,16 @@ class ProducerSteps:
         """
         core, queues = self._core, self._core.queues
         queues.check_may_wait()
-        deadline = wait.began + self._max_block
-        what = queues.no_room(wait.topic)
+        deadline = self.room_deadline(wait)
         queues.begin_wait_for_room()
         try:
             while not queues.has_room(size):
                 now = core.now()
                 if now >= deadline:
-                    limit = f"max.block.ms ({self._max_block * 1000:.0f})"
-                    raise queues.late(f"{what} after {limit}", wait.began)
+                    raise self.no_room(wait)
                 if now >= wait.tell_at:
                     wait.tell_at = NEVER
+                    what = queues.no_room(wait.topic)
                     queues.say_long(f"{what}; waiting up to max.block.ms ({self._max_block:g} s)")
                 yield Wait(
                     lambda: queues.has_room(size) or queues.dead,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import sys
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -144,6 +146,92 @@ def test_a_task_that_a_callback_has_left_behind_may_wait(kafka: EmbeddedKafka, t
             assert await left_behind[0] == 0
 
     run(main())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
+def test_that_begin_eagerly(kafka: EmbeddedKafka, topic: str) -> None:
+    """Regression: such a callback was not known as one, and waited for itself for ever."""
+    told: list[str] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+        async with producer_of(kafka) as producer:
+
+            async def callback(error: Any, metadata: Any) -> None:
+                try:
+                    await producer.flush()
+                except UsageError as error:
+                    told.append(str(error))
+
+            await producer.send(topic, b"x", on_delivery=callback)
+            await producer.flush()
+
+    run(main())
+    assert len(told) == 1
+    assert "must not wait for deliveries" in told[0]
+
+
+def test_a_flush_waits_for_those_of_its_own_records_only(
+    kafka: EmbeddedKafka, topic: str, loop: str
+) -> None:
+    """Others go on sending, with callbacks that take long."""
+    told: list[int] = []
+
+    async def callback(error: Any, metadata: RecordMetadata) -> None:
+        await asyncio.sleep(0.05)
+        told.append(metadata.offset)
+
+    async def main() -> None:
+        async with producer_of(kafka) as producer:
+
+            async def send_on() -> None:
+                while True:
+                    await producer.send(topic, b"x", on_delivery=callback)
+                    await asyncio.sleep(0.001)
+
+            sending = asyncio.create_task(send_on())
+            await until(lambda: len(told) > 3)
+            last = await producer.send_and_wait(topic, b"last")
+            await producer.flush()
+            assert set(told) >= set(range(last.offset))
+            sending.cancel()
+
+    run(main(), loop)
+
+
+request: contextvars.ContextVar[int] = contextvars.ContextVar("request")
+
+
+@pytest.mark.parametrize("way", ["shared", "own", "nowait", "bulk"])
+def test_have_the_context_variables_of_the_sender(
+    kafka: EmbeddedKafka, topic: str, way: str
+) -> None:
+    told: dict[int, int] = {}
+
+    def plain(error: Any, metadata: RecordMetadata) -> None:
+        told[metadata.offset] = request.get()
+
+    async def awaited(error: Any, metadata: RecordMetadata) -> None:
+        await asyncio.sleep(0)
+        plain(error, metadata)
+
+    async def main() -> None:
+        async with producer_of(
+            kafka, on_delivery=awaited if way in ("shared", "bulk") else None
+        ) as producer:
+            await producer.partitions_for(topic)
+            for number in range(10):
+                request.set(number)
+                if way == "bulk":
+                    await producer.send_many(topic, [b"x"])
+                elif way == "nowait":
+                    producer.send_nowait(topic, b"x", on_delivery=plain)
+                else:
+                    own = awaited if way == "own" else None
+                    await producer.send(topic, b"x", on_delivery=own)
+
+    run(main())
+    assert told == {number: number for number in range(10)}
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, ZeroDivisionError])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -109,6 +111,109 @@ def test_a_commit_in_the_background_that_fails_is_logged(
             assert committed(kafka, topic) == {}
 
     run(main())
+
+
+def test_a_commit_that_fails_as_it_is_cancelled_is_logged(
+    kafka: EmbeddedKafka,
+    topic: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The answer and the cancellation come in one iteration of the loop."""
+    fill(kafka, topic, COUNT)
+
+    async def main() -> None:
+        async with consumer_of(kafka, group_id=topic, enable_auto_commit=False) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            await consumer.poll(TIMEOUT)
+            is_answered = threading.Event()
+            queries = consumer._core.queries
+            commit = queries.commit
+
+            def commit_and_tell(offsets: Any, done: Any, *rest: Any, **more: Any) -> None:
+                def tell(error: Any) -> None:
+                    done(error)
+                    is_answered.set()
+
+                commit(offsets, tell, *rest, **more)
+
+            monkeypatch.setattr(queries, "commit", commit_and_tell)
+            kafka.faults.error(OFFSET_COMMIT, TopicAuthorizationFailed, count=1)
+            committing = asyncio.create_task(consumer.commit())
+            await asyncio.sleep(0)
+            assert is_answered.wait(TIMEOUT)  # while the loop stands still
+            committing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await committing
+            await until(lambda: caplog.messages)
+
+    run(main())
+    assert [it for it in caplog.messages if "commit of 1 partitions failed" in it]
+
+
+def test_a_listener_that_was_cancelled_is_told_again(kafka: EmbeddedKafka, topic: str) -> None:
+    """Else it would not have set the positions from which to read."""
+    fill(kafka, topic, COUNT)
+    heard: list[set[TopicPartition]] = []
+
+    class Slow(aio.RebalanceListener):
+        async def on_partitions_assigned(self, consumer: Any, partitions: Any) -> None:
+            heard.append(set(partitions))
+            await asyncio.sleep(TIMEOUT if len(heard) == 1 else 0)
+            for partition in partitions:
+                consumer.seek(partition, 25)
+
+    async def main() -> None:
+        async with consumer_of(kafka, group_id=topic) as consumer:
+            consumer.subscribe([topic], listener=Slow())
+            polling = asyncio.create_task(consumer.poll(TIMEOUT))
+            await until(lambda: heard)
+            polling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await polling
+            assert (await consumer.poll(TIMEOUT)).offsets() == list(range(25, COUNT))
+
+    run(main())
+    assert heard == [{TopicPartition(topic, 0)}] * 2
+
+
+class TestWhereOnlyOtherTasksAreLetIn:
+    """A busy reader is suspended nowhere else. It has come back for more: its work is done."""
+
+    @pytest.mark.parametrize("way", ["batches", "poll", "records"])
+    def test_a_cancellation_interrupts_no_work(
+        self, kafka: EmbeddedKafka, topic: str, way: str
+    ) -> None:
+        fill(kafka, topic, 1_000, batch=100)
+        done = 0
+
+        def work(last: int) -> None:
+            nonlocal done
+            time.sleep(0.002)  # holds the loop, so that the next call lets others in
+            done = last + 1
+
+        async def read() -> None:
+            async with consumer_of(kafka, group_id=topic, max_poll_records=20) as consumer:
+                consumer.subscribe([topic])
+                if way == "batches":
+                    async for records in consumer.batches():
+                        work(records.offsets()[-1])
+                elif way == "records":
+                    async for record in consumer:
+                        work(record.offset)
+                while True:
+                    for offset in (await consumer.poll(TIMEOUT)).offsets()[-1:]:
+                        work(offset)
+
+        async def main() -> None:
+            reading = asyncio.create_task(read())
+            await until(lambda: done > 60)
+            reading.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+
+        run(main())
+        assert committed(kafka, topic) == {(topic, 0): done}
 
 
 def test_a_close_in_the_background_that_fails_is_logged(

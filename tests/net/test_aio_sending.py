@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import enum
+import gc
 import time
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from kafka_fast import TopicPartition, WouldWaitError
+from kafka_fast import TopicPartition, WouldWaitError, aio
 from kafka_fast.errors import (
     DeliveryError,
     InvalidRecord,
@@ -18,6 +22,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
+from kafka_fast.types import RecordMetadata
 from tests.net.looped import Ticks, consumer_of, producer_of, run, until
 from tests.net.producing import new_topic, values
 from tests.waiting import TIMEOUT
@@ -226,6 +231,199 @@ def test_other_tasks_run_while_nothing_has_to_wait(kafka: EmbeddedKafka, topic: 
         ticks.end()
 
     run(main())
+
+
+def test_serializers_of_a_bulk_call_let_others_run(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        ticks = Ticks()
+        async with producer_of(kafka, value_serializer=lambda value: b"%d" % value) as producer:
+            await producer.partitions_for(topic)
+            assert await ticks.longest_share(producer.send_many(topic, range_list)) < 0.5
+        ticks.end()
+
+    range_list = list(range(100_000))
+    run(main())
+    assert kafka.end_offset(topic, 0) == len(range_list)
+
+
+class TestTheLine:
+    """Sends that wait for room wait in a line: the first one first."""
+
+    COUNT = 150
+
+    @staticmethod
+    def full(kafka: EmbeddedKafka, **more: Any) -> aio.Producer:
+        """A producer whose memory holds a few of these records."""
+        return producer_of(kafka, buffer_memory=1 << 17, batch_size=1 << 14, **more)
+
+    async def begin(
+        self, kafka: EmbeddedKafka, producer: aio.Producer, topic: str
+    ) -> list[asyncio.Task[Any]]:
+        """Begin more sends than there is room for, at a broker that stands still."""
+        await producer.partitions_for(topic)
+        kafka.pause(1)
+        sends = []
+        for number in range(self.COUNT):
+            value = b"%04d" % number + bytes(4_000)
+            sends.append(asyncio.create_task(producer.send_and_wait(topic, value)))
+            await until(
+                lambda: producer.in_line + producer.metrics()["pending_records"] == len(sends)
+            )
+        assert producer.in_line > self.COUNT // 2
+        return sends
+
+    def numbers(self, kafka: EmbeddedKafka, topic: str) -> list[int]:
+        return [int(value[:4]) for value in values(kafka, topic) if value and len(value) == 4_004]
+
+    def test_goes_in_order(self, kafka: EmbeddedKafka, topic: str, loop: str) -> None:
+        async def main() -> None:
+            async with self.full(kafka) as producer:
+                sends = await self.begin(kafka, producer, topic)
+                kafka.resume(1)
+                await asyncio.gather(*sends)
+                assert producer.in_line == 0
+
+        run(main(), loop)
+        assert self.numbers(kafka, topic) == list(range(self.COUNT))
+
+    def test_goes_on_without_those_that_are_cancelled(
+        self, kafka: EmbeddedKafka, topic: str
+    ) -> None:
+        """Before the line moves, and while it does."""
+
+        async def main() -> None:
+            async with self.full(kafka) as producer:
+                sends = await self.begin(kafka, producer, topic)
+                waiting = range(self.COUNT - producer.in_line, self.COUNT)
+                for send in sends[::3]:
+                    send.cancel()
+                kafka.resume(1)
+                for send in sends[1::3]:
+                    await asyncio.sleep(0)
+                    send.cancel()
+                results = await asyncio.gather(*sends, return_exceptions=True)
+                assert producer.in_line == 0
+            sent = [it for it in range(self.COUNT) if isinstance(results[it], RecordMetadata)]
+            found = self.numbers(kafka, topic)
+            assert found == sorted(found)
+            assert set(sent) <= set(found)
+            assert not {it for it in found if it in waiting and it % 3 == 0}, "taken in vain"
+            assert set(sent) >= set(range(2, self.COUNT, 3))
+
+        run(main())
+
+    def test_ends_with_max_block_ms(self, kafka: EmbeddedKafka, topic: str) -> None:
+        async def main() -> None:
+            async with self.full(kafka, max_block_ms=300) as producer:
+                sends = await self.begin(kafka, producer, topic)
+                waiting = producer.in_line
+                await until(lambda: producer.in_line == 0)
+                kafka.resume(1)
+                await producer.send_and_wait(topic, b"last")
+                results = await asyncio.gather(*sends, return_exceptions=True)
+            late = [result for result in results if isinstance(result, BaseException)]
+            assert len(late) == waiting
+            for error in late:
+                with pytest.raises(KafkaTimeoutError, match=r"after max\.block\.ms \(300\)"):
+                    raise error
+            accepted = [it for it in range(self.COUNT) if isinstance(results[it], RecordMetadata)]
+            assert self.numbers(kafka, topic) == accepted
+
+        run(main())
+
+    def test_ends_with_the_producer(self, kafka: EmbeddedKafka, topic: str) -> None:
+        async def main() -> None:
+            producer = self.full(kafka)
+            sends = await self.begin(kafka, producer, topic)
+            await producer.close(0.1)
+            results = await asyncio.gather(*sends, return_exceptions=True)
+            kinds = {type(result) for result in results}
+            assert kinds == {DeliveryError, UsageError}, "accepted ones, and those in the line"
+            assert producer.in_line == 0
+            kafka.resume(1)
+
+        run(main())
+
+
+class TestTheCoroutine:
+    """`send` is no coroutine of Python's, and is to be used as one."""
+
+    def test_is_shown_as_one(self, kafka: EmbeddedKafka, topic: str) -> None:
+        async def main() -> None:
+            async with producer_of(kafka) as producer:
+                call = producer.send(topic, b"x")
+                assert weakref.ref(call)() is call
+                with pytest.raises(TypeError, match=r"cannot pickle 'Producer\.send'"):
+                    copy.copy(call)
+                task = asyncio.create_task(call)
+                assert "Producer.send" in repr(task)
+                await asyncio.sleep(0)
+                (frame,) = task.get_stack()
+                assert frame.f_code.co_name == "_send_waiting"
+                await task
+                assert not task.get_stack()
+
+        run(main())
+
+    def test_is_for_one_task(self, kafka: EmbeddedKafka, topic: str) -> None:
+        async def main() -> None:
+            async def wait_for(call: Any) -> Any:
+                return await call
+
+            async with producer_of(kafka) as producer:
+                call = producer.send(topic, b"x")
+                first, second = (asyncio.create_task(wait_for(call)) for _ in range(2))
+                with pytest.raises(RuntimeError, match="is being awaited already"):
+                    await second
+                await (await first)
+                with pytest.raises(RuntimeError, match="cannot reuse"):
+                    await call
+
+        run(main())
+        assert values(kafka, topic) == [b"x"]
+
+    @pytest.mark.parametrize("way", ["close", "throw", "send"])
+    def test_cannot_be_ended_from_within(self, kafka: EmbeddedKafka, topic: str, way: str) -> None:
+        """Regression: it was freed while it ran."""
+        calls: list[Any] = []
+        arguments = {"close": (), "throw": (ZeroDivisionError(),), "send": (None,)}[way]
+
+        def serialize(value: Any) -> bytes:
+            with pytest.raises(ValueError, match="already executing"):
+                getattr(calls[0], way)(*arguments)
+            gc.collect()
+            return b"x"
+
+        async def main() -> None:
+            async with producer_of(kafka, value_serializer=serialize) as producer:
+                calls.append(producer.send(topic, b""))
+                await (await calls[0])
+
+        run(main())
+        assert values(kafka, topic) == [b"x"]
+
+    def test_of_a_producer_that_was_not_made(self) -> None:
+        class Unmade(aio.Producer):
+            def __init__(self) -> None:
+                pass
+
+        async def main() -> None:
+            with pytest.raises(UsageError, match="constructor"):
+                await Unmade().send("topic", b"x")
+
+        run(main())
+
+    def test_topics_may_be_members_of_an_enum(self, kafka: EmbeddedKafka, topic: str) -> None:
+        async def main() -> None:
+            async with producer_of(kafka) as producer:
+                name = enum.Enum("Topics", {"ONE": topic}, type=str).ONE  # type: ignore[attr-defined]
+                await producer.send(name, b"a")
+                await producer.send(name, b"b")
+                producer.send_nowait(name, b"c")
+                await producer.send_many(name, [b"d"])
+
+        run(main())
+        assert values(kafka, topic) == [b"a", b"b", b"c", b"d"]
 
 
 def test_losses_are_raised(kafka: EmbeddedKafka, topic: str) -> None:

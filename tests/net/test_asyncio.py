@@ -104,6 +104,25 @@ def test_a_bulk_call(producer: Producer, topic: str) -> None:
     run(main())
 
 
+def test_wait_for_bulk_calls(producer: Producer, topic: str) -> None:
+    """Their futures look enough like asyncio's own; callbacks run in the loop."""
+    told: list[threading.Thread] = []
+
+    async def main() -> None:
+        calls = [producer.send_many(topic, [b"x"] * COUNT) for _ in range(3)]
+        calls[0].add_done_callback(lambda _: told.append(threading.current_thread()))
+        calls[1].add_done_callback(told.append)
+        assert calls[1].remove_done_callback(told.append) == 1
+        assert calls[1].remove_done_callback(told.append) == 0
+        done, pending = await asyncio.wait(calls, timeout=TIMEOUT)
+        assert (len(done), len(pending)) == (3, 0)
+        done, _ = await asyncio.wait(calls, timeout=TIMEOUT)
+        assert len(done) == 3, "known already"
+
+    run(main())
+    assert told == [threading.current_thread()]
+
+
 def test_several_wait_for_one_record(producer: Producer, topic: str) -> None:
     async def main() -> None:
         handle = producer.send(topic, b"x")

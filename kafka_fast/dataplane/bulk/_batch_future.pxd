@@ -72,6 +72,7 @@ cdef class BatchFuture:
     cdef int64_t timestamp_ms    # of all records, unless `timestamps` has each row's
     cdef int64_t* timestamps     # by row; NULL: all rows have the same, or no callback needs them
     cdef bint seen               # the outcome was read, or a callback will be told
+    cdef list in_loops           # (callback, context) that loops will call; None: there were none
 
     cdef int64_t row_of(self, int64_t position) noexcept
     cdef int refuse(self, int64_t position, int64_t count, object error) except -1

@@ -15,6 +15,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 
+from kafka_fast.dataplane.produce._awaiting cimport running_loop
 from kafka_fast.dataplane.produce._causes cimport late
 from kafka_fast.dataplane.produce._delivery cimport wait_for
 from kafka_fast.dataplane.produce._observers cimport (
@@ -29,6 +30,9 @@ from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import DeliveryError, Outcome
 from kafka_fast.types import BatchResult, PartitionResult, RecordMetadata, TopicPartition
+
+cdef extern from "Python.h":
+    object PyContext_CopyCurrent()
 
 cdef tuple LEAST_CERTAIN_FIRST = (Outcome.MAYBE_WRITTEN, Outcome.REJECTED, Outcome.NOT_SENT)
 cdef int SAMPLES = 5  # errors that a summary names
@@ -208,13 +212,41 @@ cdef class BatchFuture:
                     found.append((piece.first, piece.count, error))
         return found
 
-    def add_done_callback(self, callback):
-        """Have `callback(future)` called on the callback thread once all is known.
+    def add_done_callback(self, callback, *, context=None):
+        """Have `callback(future)` called once the fate of all records is known.
 
-        It is called at once, in this thread, if the producer is closed or no record was accepted.
+        In an event loop it is called there, in `context` (contextvars). Elsewhere it is called on
+        the callback thread; or at once, in this thread, if the producer is closed or no record was
+        accepted.
         """
         self.seen = True
-        self.when_done(lambda: callback(self))
+        loop = running_loop()
+        if loop is None:
+            self.when_done(lambda: callback(self))
+            return
+        if not self.done():
+            self.urge()
+        entry = callback, PyContext_CopyCurrent() if context is None else context
+        if self.in_loops is None:
+            self.in_loops = []
+        self.in_loops.append(entry)
+        self.when_done(lambda: self._call_in_loop(loop, entry))
+
+    def _call_in_loop(self, loop, tuple entry):
+        """Have a loop call what was added there, if it was not taken back. Any thread."""
+        try:
+            self.in_loops.remove(entry)
+        except ValueError:
+            return
+        callback, context = entry
+        loop.call_soon_threadsafe(callback, self, context=context)
+
+    def remove_done_callback(self, callback):
+        """Forget a callback that is to run in an event loop; return how often it was there."""
+        found = [entry for entry in self.in_loops or () if entry[0] == callback]
+        for entry in found:
+            self.in_loops.remove(entry)
+        return len(found)
 
     def __await__(self):
         """Wait in an event loop; gives what `result` returns."""

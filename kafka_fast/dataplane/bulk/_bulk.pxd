@@ -12,8 +12,7 @@ from kafka_fast.dataplane.core.state cimport kf_record
 
 
 cdef class BulkAccumulator(Accumulator):
-    cdef int check_topic(self, object topic) except -1
-    cdef tuple serialize_all(self, object topic, object values, object keys, object headers)
+    cdef str check_topic(self, object topic)
     cdef int set_partitions(self, TopicQueues topic, Rows rows, list numbers,
                             object number) except -1
     cdef BatchFuture new_future(self)

@@ -12,8 +12,8 @@ Thread: any caller's.
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport realloc
 
-from kafka_fast.dataplane.core._breath cimport held_until
-from kafka_fast.dataplane.produce._accumulator cimport Accumulator, standstill
+from kafka_fast.dataplane.core._breath cimport held_until, is_held
+from kafka_fast.dataplane.produce._accumulator cimport Accumulator, name_of_topic, standstill
 from kafka_fast.dataplane.bulk._batch_future cimport BatchFuture, new_batch_future
 from kafka_fast.dataplane.bulk._column cimport Column, kf_column_get
 from kafka_fast.dataplane.produce._fields cimport check_partition
@@ -202,9 +202,9 @@ cdef class BulkAccumulator(Accumulator):
         cdef BatchFuture future
         cdef TopicQueues known
         cdef list pieces
-        self.check_topic(topic)
+        topic = self.check_topic(topic)
         if self.transforms:
-            values, keys = self.serialize_all(topic, values, keys, headers)
+            values, keys = yield from self._serialized(topic, values, keys, headers)
         pieces = rows_of(topic, values, keys, partitions, timestamps_ms, headers)
         if self.never_waits:
             yield from self._topic_steps(topic)
@@ -228,7 +228,7 @@ cdef class BulkAccumulator(Accumulator):
         cdef Table table
         cdef Rows rows
         if topic is not None or self._queues.refuses:
-            self.check_topic(topic)
+            topic = self.check_topic(topic)
         table = open_table(data, topic, {"value": value, "key": key, "headers": headers,
                                          "partition": partition, "timestamp": timestamp})
         future = self.new_future()
@@ -273,23 +273,28 @@ cdef class BulkAccumulator(Accumulator):
             at += count
         return groups
 
-    cdef int check_topic(self, object topic) except -1:
+    cdef str check_topic(self, object topic):
+        """Return the topic's name; raise if it is none, or if the producer is closed."""
         if self._queues.refuses:
             self._queues.raise_refusal()
-        if not isinstance(topic, str):
-            raise TypeError(f"topic must be str, not {type(topic).__name__}")
-        return 0
+        return name_of_topic(topic)
 
-    cdef tuple serialize_all(self, object topic, object values, object keys, object headers):
-        """Return values and keys as the serializers make them, if they are sequences."""
+    def _serialized(self, str topic, values, keys, headers):
+        """Return values and keys as the serializers make them, if they are sequences; as steps."""
+        cdef kf_producer* producer = self._queues.producer
+        cdef list all_values = []
+        cdef list all_keys = []
         if not isinstance(values, (list, tuple)):
             return values, keys
-        all_keys = keys
         if keys is None or isinstance(keys, (str, bytes, bytearray)):
-            all_keys = [keys] * len(values)
-        pairs = [self._serialize(topic, key, value, headers)
-                 for key, value in zip(all_keys, values, strict=True)]
-        return [value for _, value in pairs], [key for key, _ in pairs]
+            keys = [keys] * len(values)
+        for key, value in zip(keys, values, strict=True):
+            key, value = self._serialize(topic, key, value, headers)
+            all_keys.append(key)
+            all_values.append(value)
+            if self.never_waits and is_held(producer.env.now(producer.env.context)):
+                yield from self._pause_steps()
+        return all_values, all_keys
 
     cdef int set_partitions(self, TopicQueues topic, Rows rows, list numbers,
                             object number) except -1:

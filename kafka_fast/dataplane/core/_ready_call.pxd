@@ -10,6 +10,7 @@ ctypedef int (*send_function)(PyObject* steps, PyObject* value, PyObject** resul
 cdef class ReadyCall:
     cdef object rest   # the coroutine that goes on where the work has to wait; None: none is needed
     cdef bint is_begun
+    cdef object __weakref__
 
     cdef object begin(self)
     cdef str name(self)

@@ -1,7 +1,7 @@
 """A coroutine that usually need not wait."""
 
 from collections.abc import Generator
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 class ReadyCall:
@@ -13,3 +13,9 @@ class ReadyCall:
         self, kind: Any, value: BaseException | None = None, traceback: TracebackType | None = None
     ) -> Any: ...
     def close(self) -> None: ...
+    @property
+    def cr_await(self) -> object: ...
+    @property
+    def cr_frame(self) -> FrameType | None: ...
+    @property
+    def cr_running(self) -> bool: ...

@@ -27,11 +27,16 @@ cdef extern from "Python.h":
 
 
 cdef class ReadyCall:
+    def __init__(self):
+        raise TypeError(f"{type(self).__name__} is not made by its users")
+
     cdef object begin(self):
         """Do the work, and return its result; or set `rest`, if the work has to wait."""
         raise NotImplementedError
 
     def __await__(self):
+        if self.rest is not None and self.rest.cr_frame is not None:
+            raise RuntimeError("coroutine is being awaited already")
         return self
 
     def __iter__(self):
@@ -46,21 +51,50 @@ cdef class ReadyCall:
 
     def throw(self, kind, value=None, traceback=None):
         """Raise an exception where the call waits, as a coroutine's method of this name."""
+        rest = self.rest
         self.is_begun = True
-        if self.rest is None:
+        if rest is None:
             raise (kind if isinstance(kind, BaseException) else kind() if value is None else value)
         try:
-            return self.rest.throw(kind if value is None else value)
+            return rest.throw(kind if value is None else value)
         except BaseException:
-            self.rest = None
+            if rest.cr_frame is None:  # else it runs, and this call comes from within it
+                self.rest = None
             raise
 
     def close(self):
         """End the call where it waits, as a coroutine's method of this name."""
-        rest, self.rest = self.rest, None
+        rest = self.rest
         self.is_begun = True
         if rest is not None:
             rest.close()
+            self.rest = None
+
+    def __reduce__(self):
+        """Refuse to be copied, as coroutines do: a copy would do the work once more."""
+        raise TypeError(f"cannot pickle '{self.name()}' object")
+
+    # What asyncio and debuggers read of coroutines.
+
+    @property
+    def __name__(self):
+        return self.name().rpartition(".")[2]
+
+    @property
+    def __qualname__(self):
+        return self.name()
+
+    @property
+    def cr_await(self):
+        return self.rest
+
+    @property
+    def cr_frame(self):
+        return None if self.rest is None else self.rest.cr_frame
+
+    @property
+    def cr_running(self):
+        return False if self.rest is None else self.rest.cr_running
 
     def __dealloc__(self):
         if not self.is_begun:
@@ -74,7 +108,7 @@ cdef int step(ReadyCall call, PyObject* value, PyObject** result) except -1:
     """Take a step; `result` gets a new reference to what is returned, or yielded.
 
     This is the type's am_send: with it, a result costs no StopIteration. No `try` in here: it would
-    cost as much as the rest. A call that has raised is over, and has no `rest`.
+    cost as much as the rest. If `rest` raises it stays, and refuses to be awaited again.
     """
     cdef int how
     result[0] = NULL
@@ -87,7 +121,8 @@ cdef int step(ReadyCall call, PyObject* value, PyObject** result) except -1:
             return PYGEN_RETURN
     elif call.rest is None:
         raise RuntimeError("cannot reuse already awaited coroutine")
-    how = PyIter_Send(<PyObject*>call.rest, value, result)
+    rest = call.rest  # a reference of its own: what it runs may call methods of `call`
+    how = PyIter_Send(<PyObject*>rest, value, result)
     if how == PYGEN_RETURN:
         call.rest = None
     return how

@@ -42,6 +42,9 @@ cdef class Accumulator:
     cdef int refuse_size(self, TopicQueues topic, const kf_record* record) except -1
 
 
+# A topic's name as exactly a str; raises TypeError.
+cdef str name_of_topic(object topic)
+
 # `send`, of an accumulator that has neither serializers, nor a partitioner or callback of its own.
 cdef object send_at_once(Accumulator self, object topic, object value, object key,
                          object partition, object timestamp_ms, object headers)

@@ -51,6 +51,7 @@ cdef extern from "Python.h":
         PyMethodDef* d_method
     int METH_FASTCALL
     int METH_KEYWORDS
+    bint PyUnicode_CheckExact(object item)
     bint is_plain_bytes "PyBytes_CheckExact"(PyObject* item)
     char* bytes_of "PyBytes_AS_STRING"(PyObject* item)
     Py_ssize_t size_of "PyBytes_GET_SIZE"(PyObject* item)
@@ -59,6 +60,16 @@ cdef extern from "Python.h":
 
 cdef int MESSAGE_TOO_LARGE = 10
 cdef double LONG = LONG_WAIT  # seconds after which a wait is told of
+
+
+cdef str name_of_topic(object topic):
+    """Return a topic's name as exactly a str: some have an Enum for their topics."""
+    if PyUnicode_CheckExact(topic):
+        return topic
+    if not isinstance(topic, str):
+        raise TypeError(f"topic must be str, not {type(topic).__name__}")
+    return str.__str__(topic)
+
 
 cdef class Accumulator:
     """The part of a producer that takes records.
@@ -114,8 +125,7 @@ cdef class Accumulator:
         cdef TopicQueues topic
         if name is self.last_name:
             return self.last_topic
-        if not isinstance(name, str):
-            raise TypeError(f"topic must be str, not {type(name).__name__}")
+        name = name_of_topic(name)
         topic = self._queues.find_topic(name)
         if topic is None or topic.topic.partition_count == 0:
             self.mind_event_loop(

@@ -224,6 +224,9 @@ cdef class LoopWaits:
 
 @cython.final
 cdef class BatchWaits:
+    def __init__(self):
+        raise TypeError("BatchWaits is made by LoopWaits")
+
     cdef int add(self, object future, object callback, object context) except -1:
         cdef Py_ssize_t count = len(self.waiting)
         context = context_for(callback, context)
@@ -276,6 +279,9 @@ cdef class Waiter:
     Each `await` has its own: a task that is cancelled cancels what it waits for, and that must not
     end the wait of another task for the same record.
     """
+
+    def __init__(self):
+        raise TypeError("Waiter is made when a handle is awaited")
 
     def get_loop(self):
         """Return the event loop."""

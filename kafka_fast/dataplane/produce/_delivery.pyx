@@ -178,7 +178,7 @@ cdef class DeliveryFuture:
         """Return the running event loop: it is where the handle acts as an asyncio future."""
         loop = loop_for(queues_of(self.batch))
         if loop is None:
-            raise RuntimeError("no running event loop")
+            raise RuntimeError("no running event loop: await the handle in a coroutine")
         return loop
 
     # What asyncio reads of its own futures, so that it takes a handle for one.
@@ -291,6 +291,9 @@ cdef class Await:
     """What `await` iterates over: waits while the record's fate is not known, and ends with it."""
 
     cdef DeliveryFuture future
+
+    def __init__(self):
+        raise TypeError("Await is made when a handle is awaited")
 
     def __iter__(self):
         return self

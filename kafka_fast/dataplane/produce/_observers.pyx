@@ -352,7 +352,7 @@ def collect(Queues queues):
         else:
             waiting.batch = batch  # takes the list's reference over
             queues.ended.append(waiting)
-            queues.unnotified += 1
+            queues.observed += 1
             if waiting.holds > 0:
                 drop_holds(batch, waiting.holds, waiting.holds)
         batch = following
@@ -370,7 +370,7 @@ def notify(Queues queues, report):
     queues.ended = []
     while ended:
         (<Observations>ended.pop(0)).run(queues, report)
-        queues.unnotified -= 1
+        queues.notified += 1
 
 
 def take_lost(Queues queues):

@@ -22,7 +22,8 @@ cdef class Queues:
     cdef kf_batch* last_observed   # the batch that was observed last, or NULL
     cdef object last_observations  # its Observations
     cdef list ended          # Observations whose batch has ended
-    cdef readonly int64_t unnotified  # Observations in `ended`, or being run
+    cdef readonly int64_t observed    # Observations that were put into `ended`, in all
+    cdef readonly int64_t notified    # those of them that have run
     cdef readonly str client_id   # for the log
     cdef readonly object lost     # Losses that no flush has raised yet; None: there are none
     cdef readonly object unlogged  # those of them that were not logged either
@@ -38,5 +39,6 @@ cdef class Queues:
     cdef object __weakref__
 
     cdef kf_queue* queue(self, int64_t queue_id) except NULL
+    cpdef bint has_room(self, size_t size) noexcept
     cdef TopicQueues find_topic(self, str name)
     cdef tuple oldest(self)

@@ -35,7 +35,8 @@ class Queues:
     client_id: str
     lost: Losses | None
     unlogged: Losses | None
-    unnotified: int
+    observed: int
+    notified: int
     refuses: bool
     refusal: Exception | None
     @property

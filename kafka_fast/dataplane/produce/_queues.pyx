@@ -417,7 +417,7 @@ cdef class Queues:
         """Undo `begin_wait_for_room`."""
         kf_add(&self.producer.pool.waiting, -1)
 
-    def has_room(self, size_t size):
+    cpdef bint has_room(self, size_t size) noexcept:
         """Return whether a caller that waits for so many bytes may try again. Any thread."""
         return kf_pool_has_room(&self.producer.pool, size)
 

@@ -9,6 +9,9 @@ from kafka_fast.dataplane.produce._delivery import DeliveryFuture
 
 class AsyncSender:
     _origin: object
+    in_line: int
+    wanted: int
+    def _may_go_on(self) -> bool: ...
     def _set_accumulator(self, accumulator: Accumulator, runs_users_code: bool) -> None: ...
     def _send_waiting(
         self,

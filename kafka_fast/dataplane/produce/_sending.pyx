@@ -18,9 +18,10 @@ from kafka_fast.dataplane.produce._accumulator cimport (
     send_prepared,
 )
 
+from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.core.state cimport *
 
-from kafka_fast.errors import WouldWaitError
+from kafka_fast.errors import UsageError, WouldWaitError
 
 cdef int SENDS_A_LOOK = 8  # sends for which the clock is read once: it costs a third of a send
 
@@ -50,6 +51,20 @@ cdef class AsyncSender:
             return False
         self.left = SENDS_A_LOOK
         return is_held(producer.env.now(producer.env.context))
+
+    cdef bint has_room_for_all(self) noexcept:
+        """Return whether nobody waits for room, or there is room for all who do.
+
+        Else a send that need not wait would take the room from those that do. Half of the memory is
+        enough for them: it is more than what the head of their line waits for.
+        """
+        cdef Queues queues = self.accumulator._queues
+        return self.in_line == 0 or queues.has_room(min(self.wanted,
+                                                        queues.producer.pool.limit // 2))
+
+    def _may_go_on(self):
+        """Return whether a send may try without waiting in a line."""
+        return self.has_room_for_all()
 
     def _send_waiting(self, topic, value, key, partition, timestamp_ms, headers, on_delivery):
         """Return a coroutine that sends a record, and waits before that if it has to."""
@@ -82,7 +97,10 @@ cdef class AsyncSender:
             UsageError: The producer is closed, the partition does not exist, or the record is
                 larger than buffer.memory.
         """
-        cdef SendCall call = new_call(self)
+        cdef SendCall call
+        if self.accumulator is None:
+            raise UsageError("the constructor of this producer's class was not called")
+        call = new_call(self)
         call.topic = topic
         call.value = value
         call.key = key
@@ -107,7 +125,8 @@ cdef class SendCall(ReadyCall):
         cdef tuple others = self.others
         topic, value, key = self.topic, self.value, self.key
         self.sender = self.value = self.key = self.others = None
-        if not sender.runs_users_code and not sender.holds_loop():
+        if (not sender.runs_users_code and sender.has_room_for_all()
+                and not sender.holds_loop()):
             try:
                 if others is None:
                     handle = send_at_once(sender.accumulator, topic, value, key, None, None, None)

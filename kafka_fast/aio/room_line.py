@@ -1,0 +1,124 @@
+"""The sends that wait for room in buffer.memory: first come, first served.
+
+    send ─► enter ─► at the head: watches for room, sends, leaves ─► wakes those behind it
+                └──► behind: sleeps until it comes to the head
+
+Only the head looks whether there is room. If thousands of tasks looked whenever a batch has ended,
+these looks would hold the loop, and nearly all would be in vain. Who leaves wakes as many as seem
+to find room. They follow in the loop's next iteration, each of them only from the head.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+from kafka_fast.dataplane.produce._sending import AsyncSender
+from kafka_fast.net.looping import LoopDriver, Sleeper
+
+
+class Place(Sleeper):
+    """One send's place in the line.
+
+    Attributes:
+        size: bytes of buffer.memory that it needs, about.
+        is_gone: whether it waits no more.
+    """
+
+    __slots__ = ("is_gone", "size")
+
+    def __init__(self, size: int) -> None:
+        """Begin at the end of the line."""
+        super().__init__()
+        self.size = size
+        self.is_gone = False
+
+
+class RoomLine:
+    """The sends of one producer that wait in one event loop. That loop's thread."""
+
+    def __init__(
+        self, driver: LoopDriver, has_room: Callable[[int], bool], sender: AsyncSender
+    ) -> None:
+        """Begin with an empty line.
+
+        Args:
+            driver: suspends tasks.
+            has_room: returns whether so many bytes are free, or seem so.
+            sender: is told how many are in the line, and what they need.
+        """
+        self._driver = driver
+        self._has_room = has_room
+        self._sender = sender
+        self._places: deque[Place] = deque()
+
+    async def enter(self, size: int, deadline: float) -> Place | None:
+        """Wait until this send is at the head; `leave` must follow.
+
+        Args:
+            size: bytes of buffer.memory that it needs, about.
+            deadline: when to give up.
+
+        Returns:
+            Its place; None: the deadline has come, and it is in the line no more.
+        """
+        place = Place(size)
+        self._places.append(place)
+        self._sender.in_line += 1
+        self._sender.wanted += size
+        try:
+            while self._places[0] is not place:
+                place.is_awake = False
+                await self._driver.sleep(place, deadline)
+                if not place.is_awake:
+                    self.leave(place)
+                    return None
+        except BaseException:
+            self.leave(place)
+            raise
+        place.is_awake = True
+        return place
+
+    def leave(self, place: Place) -> None:
+        """Leave the line, and wake those that may go on."""
+        self._sender.in_line -= 1
+        self._sender.wanted -= place.size
+        place.is_gone = True
+        places = self._places
+        while places and places[0].is_gone:
+            places.popleft()
+        if places and not places[0].is_awake:
+            self._wake_some()
+
+    def _wake_some(self) -> None:
+        """Wake the head, and those behind it that seem to find room, too."""
+        wanted = 0
+        for place in self._places:
+            if place.is_gone:
+                continue
+            wanted += place.size
+            if place is not self._places[0] and not self._has_room(wanted):
+                return
+            place.wake()
+
+
+class RoomLines:
+    """The lines of one producer, one for each event loop. The loops' threads."""
+
+    def __init__(
+        self, driver: LoopDriver, has_room: Callable[[int], bool], sender: AsyncSender
+    ) -> None:
+        """Begin without loops; the arguments are those of `RoomLine`."""
+        self._driver = driver
+        self._has_room = has_room
+        self._sender = sender
+        self._lines: WeakKeyDictionary[object, RoomLine] = WeakKeyDictionary()
+
+    def here(self) -> RoomLine:
+        """Return the line of the loop that runs in this thread."""
+        loop = self._driver.current_loop()
+        line = self._lines.get(loop)
+        if line is None:
+            line = self._lines[loop] = RoomLine(self._driver, self._has_room, self._sender)
+        return line
