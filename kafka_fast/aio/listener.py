@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 class RebalanceListener:
     """Override the methods you need, as plain functions or as coroutines.
 
-    All run in the task that polls, or in the one that closes. If that task is cancelled meanwhile,
-    the cancellation is raised in the method. The rest is as `kafka_fast.RebalanceListener` says.
+    All run in the task that polls or unsubscribes; during a close, in a task of the close's own. If
+    the task is cancelled meanwhile, the cancellation is raised in the method. The rest is as
+    `kafka_fast.RebalanceListener` says.
     """
 
     def on_partitions_assigned(

@@ -287,7 +287,7 @@ class Producer(ProducerBase, AsyncSender):
             timeout: Seconds; records not delivered by then fail with UsageError as their cause.
 
         Raises:
-            DeliveryError: As for `flush`, and for records that were given up.
+            DeliveryError: As for `flush`; records that were given up are among these failures.
         """
         core = self._core
         core.origin = None

@@ -90,7 +90,7 @@ class Turn:
         who = f"another {kind}" if holder is None else self._callers.name(holder)
         return UsageError(
             f"{who} uses this consumer: a Consumer is for one {kind} at a time; "
-            "wakeup() and close() are what others may call"
+            "wakeup(), metrics() and close() are what others may call"
         )
 
     # Closing
