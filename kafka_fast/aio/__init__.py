@@ -6,9 +6,9 @@
     ...     async for record in consumer:
     ...         print(record.offset, record.value)
 
-They run the steps of the blocking clients, in the tasks of an event loop. Nothing polls: each client
-has one event descriptor among the readers of each loop that uses it. Only a close starts a thread,
-which waits until the client's own threads have ended.
+They run the steps of the blocking clients, in the tasks of an event loop. Nothing polls: each
+client has one event descriptor among the readers of each loop that uses it. Only a close starts a
+thread, which waits until the client's own threads have ended.
 """
 
 from __future__ import annotations

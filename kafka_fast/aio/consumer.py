@@ -124,7 +124,7 @@ class Consumer(ConsumerBase):
         """Take the records that a poll returns."""
         with self._turn:
             most, deadline = self._begin_take(timeout, max_records)
-            await self._driver.breathe()  # not before: a cancellation here interrupts no work
+            await self._driver.yield_if_due()  # not before: a cancellation interrupts no work now
             if not self._steps.try_poll(most, handover):
                 await self._driver.run(self._steps.poll(most, handover, deadline))
             self._end_take()
@@ -147,7 +147,7 @@ class Consumer(ConsumerBase):
         """Let other tasks run, if the loop was held for too long; return the next record."""
         with self._turn:
             self._unread.come_back()  # a cancellation from here on interrupts no work
-            await self._driver.breathe()
+            await self._driver.yield_if_due()
         iterator = self._unread.the_iterator()
         if iterator.has_next():
             self._unread.reach()

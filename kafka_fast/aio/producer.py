@@ -22,7 +22,7 @@ from kafka_fast.dataplane.produce._sending import AsyncSender
 from kafka_fast.errors import KafkaError, WouldWaitError
 from kafka_fast.instants import NEVER
 from kafka_fast.net.looping import LoopDriver
-from kafka_fast.net.steps import Breathe, Invoke, Steps
+from kafka_fast.net.steps import Invoke, Steps, YieldToLoop
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.producer.base import (
     OnDelivery,
@@ -119,7 +119,7 @@ class Producer(ProducerBase, AsyncSender):
         on_delivery: OnDelivery | None,
     ) -> DeliveryFuture:
         """Send a record, after the waits that it needs."""
-        await self._driver.breathe()
+        await self._driver.yield_if_due()
         accumulator = self._accumulator
         if isinstance(topic, str):
             topic = str.__str__(topic)  # the value of a member of an Enum
@@ -222,7 +222,7 @@ class Producer(ProducerBase, AsyncSender):
         in one go, then other tasks run at least once a millisecond. The values must not change
         meanwhile. A call that is cancelled may have taken some of the records; those are delivered.
         """
-        await self._driver.breathe()
+        await self._driver.yield_if_due()
         return await self._driver.run(
             self._accumulator._many(topic, values, keys, partitions, timestamps_ms, headers)
         )
@@ -243,7 +243,7 @@ class Producer(ProducerBase, AsyncSender):
         Arguments and errors are those of `kafka_fast.Producer.send_table`; the rest is as for
         `send_many`.
         """
-        await self._driver.breathe()
+        await self._driver.yield_if_due()
         return await self._driver.run(
             self._accumulator._table(topic, data, value, key, headers, partition, timestamp)
         )
@@ -391,8 +391,8 @@ class _Accumulator(BulkAccumulator):
     def _bulk_callback(self) -> OnDelivery | None:
         return self._callbacks.of(None)
 
-    def _pause_steps(self) -> Steps[None]:
-        yield Breathe()
+    def _yield_steps(self) -> Steps[None]:
+        yield YieldToLoop()
 
 
 def _rough_size(item: object) -> int:

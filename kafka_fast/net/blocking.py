@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafka_fast.dataplane.core._wake import Wake
-from kafka_fast.net.steps import Breathe, InThread, Invoke, Request, Steps, run_steps
+from kafka_fast.net.steps import InThread, Invoke, Request, Steps, YieldToLoop, run_steps
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class BlockingDriver:
             return request.function(*request.args)
         if isinstance(request, InThread):
             return request.function()
-        if isinstance(request, Breathe):
+        if isinstance(request, YieldToLoop):
             return None  # other threads run anyway
         in_main = threading.current_thread() is threading.main_thread()
         while True:

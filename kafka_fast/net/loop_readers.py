@@ -13,13 +13,25 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kafka_fast.dataplane.core._breath import note_loop_ran
+from kafka_fast.dataplane.core._loop_share import add_runnable, begin_share
 from kafka_fast.net._pump import LoopEvent, Machine
 
 if TYPE_CHECKING:
     import asyncio  # only programs that await pay for the import
 
     from kafka_fast.dataplane.produce._awaiting import LoopWaits
+
+
+def resume(future: asyncio.Future[Any]) -> None:
+    """Have the task that awaits a future go on, in the loop's next iteration."""
+    if not future.done():
+        future.set_result(True)
+        add_runnable(1)
+
+
+def was_resumed(future: asyncio.Future[Any]) -> bool:
+    """Return whether `resume` has ended the wait for a future."""
+    return future.done() and not future.cancelled() and future.result() is True
 
 
 class LoopReader:
@@ -44,13 +56,11 @@ class LoopReader:
     def _look(self) -> None:
         """Resume the tasks whose waits are over. Called when the event was raised."""
         self.event.clear()
-        note_loop_ran(self._readers.now())
+        begin_share(self._readers.now())
         if self.records is not None:
             self.records.settle()
-        over = [future for future, is_over in self.waiting.items() if is_over()]
-        for future in over:
-            if not future.done():
-                future.set_result(None)
+        for future in [future for future, is_over in self.waiting.items() if is_over()]:
+            resume(future)
         self.leave_if_idle()
 
     def leave_if_idle(self) -> None:

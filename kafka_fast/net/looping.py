@@ -15,11 +15,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from kafka_fast.dataplane.core._breath import is_loop_held, note_loop_ran
+from kafka_fast.dataplane.core._loop_share import add_runnable, begin_share, is_share_over
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.net.callers import Caller
-from kafka_fast.net.loop_readers import LoopReaders
-from kafka_fast.net.steps import Breathe, InThread, Request, Steps, Wait, has_ended
+from kafka_fast.net.loop_readers import LoopReaders, resume, was_resumed
+from kafka_fast.net.steps import InThread, Request, Steps, Wait, YieldToLoop, has_ended
 
 T = TypeVar("T")
 
@@ -80,14 +80,23 @@ class LoopDriver:
         self._readers = readers
         self._now = now
 
-    async def breathe(self) -> None:
+    async def yield_if_due(self) -> None:
         """Let other tasks run, if calls that need not wait have held the loop for too long."""
-        if is_loop_held(self._now()):
-            await self._let_others_run()
+        if is_share_over(self._now()):
+            await self._yield_to_loop()
 
-    async def _let_others_run(self) -> None:
-        await asyncio.sleep(0)
-        note_loop_ran(self._now())
+    async def _yield_to_loop(self) -> None:
+        add_runnable(1)
+        try:
+            await asyncio.sleep(0)
+        finally:
+            self._go_on(was_counted=True)
+
+    def _go_on(self, *, was_counted: bool) -> None:
+        """Begin the share of a task that goes on; it may be among those that could run."""
+        begin_share(self._now())
+        if was_counted:
+            add_runnable(-1)
 
     def current_loop(self) -> object:
         """Return the loop that runs in this thread."""
@@ -97,13 +106,13 @@ class LoopDriver:
         """Suspend the task until somebody wakes this sleeper, or the deadline has come."""
         loop = asyncio.get_running_loop()
         over = loop.create_future()
-        sleeper.on_wake(partial(_settle, over))
+        sleeper.on_wake(partial(resume, over))
         timer = loop.call_later(deadline - self._now(), _settle, over)
         try:
             await over
         finally:
             timer.cancel()
-            note_loop_ran(self._now())
+            self._go_on(was_counted=was_resumed(over))
 
     async def run(self, steps: Steps[T]) -> T:
         """Run steps to their end, and return what they return."""
@@ -135,8 +144,8 @@ class LoopDriver:
             return None
         if isinstance(request, InThread):
             return await _in_thread(request.function)
-        if isinstance(request, Breathe):
-            await self._let_others_run()
+        if isinstance(request, YieldToLoop):
+            await self._yield_to_loop()
             return None
         result = request.function(*request.args)
         return await result if inspect.isawaitable(result) else result
@@ -147,12 +156,12 @@ class LoopDriver:
             return
         loop = asyncio.get_running_loop()
         reader = self._readers.of(loop)
+        over = loop.create_future()
         self._wake.watch(True)  # before the look: an event after the look makes the loop look again
         try:
             left = wait.deadline - self._now()
             if wait.is_over() or left <= 0.0:
                 return
-            over = loop.create_future()
             reader.waiting[over] = wait.is_over
             timer = loop.call_later(left, _settle, over)
             try:
@@ -163,7 +172,7 @@ class LoopDriver:
         finally:
             self._wake.watch(False)
             reader.leave_if_idle()
-            note_loop_ran(self._now())
+            self._go_on(was_counted=was_resumed(over))
 
 
 async def _in_thread(function: Callable[[], object]) -> object:

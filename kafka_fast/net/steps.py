@@ -3,7 +3,7 @@
     steps ── Wait(is_over, deadline, what) ──► driver: sleeps as its kind of caller may
           ── Invoke(function, args) ─────────► driver: calls the function, or awaits its result
           ── InThread(function) ─────────────► driver: calls the function, where that may block
-          ── Breathe() ──────────────────────► driver: lets an event loop run other tasks
+          ── YieldToLoop() ──────────────────► driver: lets an event loop run other tasks
           ◄── None, or the function's result; or an exception, thrown in
 
 Steps that are resumed after a `Wait` look again, because a wait ends for three reasons: the event
@@ -61,11 +61,11 @@ class InThread(NamedTuple):
     function: Callable[[], object]
 
 
-class Breathe(NamedTuple):
+class YieldToLoop(NamedTuple):
     """Let an event loop run other tasks: these steps have held it for a while."""
 
 
-Request: TypeAlias = Wait | Invoke | InThread | Breathe
+Request: TypeAlias = Wait | Invoke | InThread | YieldToLoop
 Steps: TypeAlias = Generator[Request, Any, T]
 
 

@@ -7,8 +7,10 @@ the brokers' logs hold.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -17,7 +19,7 @@ from tests.sim.seeds import check, check_processes
 from tests.sim.worlds.group_checker import Wrong
 from tests.sim.worlds.group_plan import CANCELS, make_group_plan
 from tests.sim.worlds.group_users import User
-from tests.sim.worlds.group_world import run_group_seed
+from tests.sim.worlds.group_world import GroupResult, GroupWorld, run_group_seed
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +28,13 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.ERROR)
     yield
     logging.disable(logging.NOTSET)
+
+
+def run_blocking(seed: int) -> GroupResult:
+    """Run a world as it was before some of its users were tasks of asyncio."""
+    plan = make_group_plan(seed)
+    users = tuple(replace(user, cancels=None) for user in plan.users)
+    return GroupWorld(replace(plan, users=users)).run()
 
 
 def judge(seed: int) -> str | None:
@@ -90,62 +99,73 @@ def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:
 
 def test_a_member_that_waits_for_its_user_beats_no_faster_than_it_should() -> None:
     """Regression: to an answer that it did not expect by then it answered at once, for seconds."""
-    result = run_group_seed(389)
+    result = run_blocking(389)
     assert not result.faults, result.report()
     assert sum("command StartHeartbeats" in line for line in result.log) < 2_000
 
 
 def test_a_link_that_waits_for_the_next_heartbeat_is_not_idle() -> None:
     """Regression: with connections.max.idle.ms below the heartbeats' interval no member stayed."""
-    result = run_group_seed(385)
+    result = run_blocking(385)
     assert not result.faults, result.report()
 
 
 def test_a_loop_begins_with_nothing_that_others_may_have() -> None:
     """Regression: what an earlier loop had left was handed over after the member was fenced."""
-    result = run_group_seed(111)
+    result = run_blocking(111)
     assert not result.faults, result.report()
 
 
 def test_a_commit_is_of_the_topic_that_it_was_made_for() -> None:
     """Regression: sent again after a topic was made anew, it was stored for the new one."""
-    result = run_group_seed(3247)
+    result = run_blocking(3247)
     assert not result.faults, result.report()
 
 
 def test_a_static_member_that_came_too_late_for_a_generation_owns_nothing_of_it() -> None:
     """Regression of the checker: who is kept by name was taken for an owner beside the new one."""
-    result = run_group_seed(3294)
+    result = run_blocking(3294)
     assert not result.faults, result.report()
 
 
 def test_a_wait_for_records_ends_with_nothing_that_others_may_have() -> None:
     """Regression: records that came with the news that the member is fenced were handed over."""
-    result = run_group_seed(2154)
+    result = run_blocking(2154)
     assert not result.faults, result.report()
 
 
 @pytest.mark.parametrize("seed", [478, 857, 1381])
 def test_a_loop_hands_over_nothing_of_a_topic_that_was_made_anew(seed: int) -> None:
     """Regression: it did, and committed the old offset for the new topic."""
-    result = run_group_seed(seed)
+    result = run_blocking(seed)
     assert not result.faults, result.report()
 
 
 def test_a_loop_that_hears_of_a_new_topic_drops_none_of_its_records() -> None:
     """Regression: those that came in the same wait as the news were dropped with the old ones."""
-    result = run_group_seed(84)
+    result = run_blocking(84)
     assert not result.faults, result.report()
 
 
 def test_a_user_who_holds_the_gil_has_polled_before() -> None:
     """Regression of the checker: a loop over records of an earlier poll was taken for a poll."""
-    result = run_group_seed(1147)
+    result = run_blocking(1147)
     assert not result.faults, result.report()
 
 
-def test_a_cancelled_commit_before_a_revocation_leaves_no_listener_untold() -> None:
+@pytest.mark.parametrize("seed", [47, 79, 573])
+def test_a_cancelled_commit_before_a_revocation_leaves_no_listener_untold(seed: int) -> None:
     """Regression: the partitions were given up, and the listener never heard of it."""
-    result = run_group_seed(174)
+    result = run_group_seed(seed)
     assert any(": cancelled" in line for line in result.log)
     assert not result.faults, result.report()
+
+
+@pytest.mark.parametrize("way", ["goes on", "ends", "closes again"])
+def test_closes_are_cancelled_in_all_ways(way: str) -> None:
+    seeds = itertools.islice(filter(has_tasks, itertools.count()), 100)
+    assert any(f"the loop {way}" in line for seed in seeds for line in run_group_seed(seed).log)
+
+
+def has_tasks(seed: int) -> bool:
+    return any(user.cancels for user in make_group_plan(seed).users)

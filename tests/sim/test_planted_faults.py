@@ -30,7 +30,7 @@ from kafka_fast.dataplane.produce import _queues
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import ErrorCode, KafkaError, Outcome
 from kafka_fast.net import planes
-from kafka_fast.net.steps import Breathe, Steps
+from kafka_fast.net.steps import Steps, YieldToLoop
 from kafka_fast.producer import carrier as produce_carrier
 from kafka_fast.producer.steps import ProducerSteps
 from tests.sim.worlds import host, run_seed
@@ -168,7 +168,7 @@ def test_taking_the_record_of_a_send_that_is_cancelled(monkeypatch: pytest.Monke
 
 def test_a_flush_of_a_task_that_ends_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     def flush(self: ProducerSteps, timeout: float | None) -> Steps[int]:
-        yield Breathe()
+        yield YieldToLoop()
         return 0
 
     monkeypatch.setattr(ProducerSteps, "flush", flush)

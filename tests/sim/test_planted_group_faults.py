@@ -5,6 +5,7 @@ Each of them is a mistake that a client for Kafka groups has been known to make.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 from collections.abc import Callable, Iterator
@@ -12,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from kafka_fast import aio
 from kafka_fast.consumer.intake import Intake
 from kafka_fast.consumer.membership import Membership
 from kafka_fast.consumer.reading import Reading
 from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.consumer.unread import Unread
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.diagnosis import Diagnosis
 from kafka_fast.control.consumer.fetch_routes import FetchRoutes
@@ -30,6 +33,7 @@ from kafka_fast.control.group.commits import Commit
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.subscription import SubscribedTopics
+from kafka_fast.net.steps import Steps, YieldToLoop
 from kafka_fast.types import OffsetAndMetadata
 from tests.sim.worlds.group_checker import Wrong
 from tests.sim.worlds.group_plan import GroupPlan, make_group_plan
@@ -285,3 +289,64 @@ def test_trusting_that_what_is_assigned_has_a_position(monkeypatch: pytest.Monke
         return plan.recreations > 0 and any(user.habits["ask"] for user in plan.users)
 
     show(Wrong.CRASHED, among=may_show)
+
+
+def cancels(plan: GroupPlan) -> bool:
+    return any(user.cancels for user in plan.users)
+
+
+def yield_to_loop() -> Steps[None]:
+    yield YieldToLoop()
+
+
+def test_a_cancelled_poll_that_loses_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped poll waits for nothing once it has records; this one may be cancelled there."""
+
+    async def poll(self: Any, timeout: float = 1.0, max_records: int | None = None) -> Any:
+        handover = RecordHandover()
+        await self._take(handover, timeout, max_records)
+        await self._driver.run(yield_to_loop())
+        return self._unread.settle(handover)
+
+    monkeypatch.setattr(aio.Consumer, "poll", poll)
+    show(Wrong.SKIPPED, Wrong.UNREAD, among=cancels)
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_cancelled_commit_that_never_began(
+    monkeypatch: pytest.MonkeyPatch, is_told: bool
+) -> None:
+    """The shipped one begins before it waits: it goes on if it is cancelled, and so it is done."""
+    commit = aio.Consumer.commit
+
+    async def yield_and_commit(self: Any, *args: Any, **named: Any) -> None:
+        try:
+            await self._driver.run(yield_to_loop())
+            await commit(self, *args, **named)
+        except asyncio.CancelledError:
+            if is_told:
+                raise
+
+    monkeypatch.setattr(aio.Consumer, "commit", yield_and_commit)
+    show(Wrong.COMMIT_LOST, among=lambda plan: cancels(plan) and plan.is_calm)
+
+
+def test_a_listener_that_does_not_hear_after_a_cancelled_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commit = Membership._commit_before_revocation
+
+    def commit_and_forget(self: Any, owned: Any, deadline: float) -> Steps[None]:
+        try:
+            yield from commit(self, owned, deadline)
+        except asyncio.CancelledError:
+            self._listener = None
+            raise
+
+    monkeypatch.setattr(Membership, "_commit_before_revocation", commit_and_forget)
+    show(Wrong.UNTOLD, Wrong.DOUBLE_OWNER, among=cancels)
+
+
+def test_work_that_an_error_has_interrupted_counts_as_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Unread, "give_up", lambda self: None)
+    show(Wrong.COMMIT_AHEAD, among=cancels)

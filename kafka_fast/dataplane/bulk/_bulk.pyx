@@ -12,7 +12,7 @@ Thread: any caller's.
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport realloc
 
-from kafka_fast.dataplane.core._breath cimport held_until, is_held
+from kafka_fast.dataplane.core._loop_share cimport share_end, share_is_over
 from kafka_fast.dataplane.produce._accumulator cimport Accumulator, name_of_topic, standstill
 from kafka_fast.dataplane.bulk._batch_future cimport BatchFuture, new_batch_future
 from kafka_fast.dataplane.bulk._column cimport Column, kf_column_get
@@ -20,7 +20,7 @@ from kafka_fast.dataplane.produce._fields cimport check_partition
 from kafka_fast.dataplane.bulk._job cimport (
     JOB_DONE,
     JOB_NO_MEMORY,
-    JOB_PAUSED,
+    JOB_YIELDS,
     append_objects,
     append_raw,
     bulk_job,
@@ -292,8 +292,8 @@ cdef class BulkAccumulator(Accumulator):
             key, value = self._serialize(topic, key, value, headers)
             all_keys.append(key)
             all_values.append(value)
-            if self.never_waits and is_held(producer.env.now(producer.env.context)):
-                yield from self._pause_steps()
+            if self.never_waits and share_is_over(producer.env.now(producer.env.context)):
+                yield from self._yield_steps()
         return all_values, all_keys
 
     cdef int set_partitions(self, TopicQueues topic, Rows rows, list numbers,
@@ -371,12 +371,12 @@ cdef class BulkAccumulator(Accumulator):
             job.end = first + count
             while True:
                 if self.never_waits:
-                    job.until = held_until()
+                    job.until = share_end()
                 result = self.append(job, rows, future, topic)
                 if result == JOB_DONE:
                     return
-                if result == JOB_PAUSED:
-                    yield from self._pause_steps()
+                if result == JOB_YIELDS:
+                    yield from self._yield_steps()
                     continue
                 if job.pos != blocked_at:  # max.block.ms counts from each new standstill
                     blocked_at = job.pos

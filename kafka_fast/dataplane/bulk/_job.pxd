@@ -19,7 +19,7 @@ cdef enum:
 cdef enum:
     JOB_DONE = 16
     JOB_NO_MEMORY = 17
-    JOB_PAUSED = 18  # `until` has come
+    JOB_YIELDS = 18  # `until` has come
 
 
 # Rows on their way into one topic's batches. Positions count rows in the order of appending.

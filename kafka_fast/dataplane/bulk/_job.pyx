@@ -277,7 +277,7 @@ cdef int append_raw(bulk_job* job) noexcept nogil:
         if job.pos == job.end:
             return JOB_DONE
         if is_time_up(job):
-            return JOB_PAUSED
+            return JOB_YIELDS
         if job.scatter and job.pos == job.window_end:
             end = min(job.end, job.pos + WINDOW_ROWS)
             choose_raw(job, end)
@@ -394,7 +394,7 @@ cdef int append_objects(bulk_job* job, Rows rows) except -1:
     cdef int result
     while job.pos < job.end:
         if is_time_up(job):
-            return JOB_PAUSED
+            return JOB_YIELDS
         if job.scatter and job.pos == job.window_end:
             end = min(job.end, job.pos + WINDOW_ROWS)
             choose_objects(job, rows, end)

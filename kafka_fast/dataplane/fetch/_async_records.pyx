@@ -9,7 +9,7 @@ Thread: that of an event loop.
 
 cimport cython
 
-from kafka_fast.dataplane.core._breath cimport is_held
+from kafka_fast.dataplane.core._loop_share cimport share_is_over
 from kafka_fast.dataplane.core._plane cimport DataPlane
 from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
 from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator
@@ -55,7 +55,7 @@ cdef class NextRecord(ReadyCall):
             own.first = None
             return None
         if (own.records.has_next()
-                and not is_held(own.plane.plane.env.now(own.plane.plane.env.context))):
+                and not share_is_over(own.plane.plane.env.now(own.plane.plane.env.context))):
             return next(own.records)
         self.rest = own.wait()
         return None

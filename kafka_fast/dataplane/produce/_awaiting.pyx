@@ -32,7 +32,7 @@ cdef extern from "Python.h":
     bint PyFunction_Check(object callback)
     PyObject* PyFunction_GetGlobals(object callback)
 
-cdef int CALLBACKS_A_TURN = 64  # run in one handle of the loop's
+cdef int CALLBACKS_PER_HANDLE = 64  # run in one handle of the loop's
 
 cdef object find_loop = None  # asyncio's own function, once somebody has imported asyncio
 cdef object tasks_globals = None  # of the module asyncio.tasks
@@ -185,12 +185,12 @@ cdef class LoopWaits:
                     due.append(future)
                     due.append(None)
             waits.waiting.clear()
-        for i in range(0, len(due), 3 * CALLBACKS_A_TURN):
-            self.loop.call_soon(run_due, self, due[i:i + 3 * CALLBACKS_A_TURN])
+        for i in range(0, len(due), 3 * CALLBACKS_PER_HANDLE):
+            self.loop.call_soon(run_due, self, due[i:i + 3 * CALLBACKS_PER_HANDLE])
 
     cdef int call_soon(self, object callback, object future, object context) except -1:
         """Have a callback called in the loop's next iteration: its future's fate is known."""
-        if self.known is None or len(self.known) >= 3 * CALLBACKS_A_TURN:
+        if self.known is None or len(self.known) >= 3 * CALLBACKS_PER_HANDLE:
             self.known = []
             self.loop.call_soon(run_due, self, self.known)
         self.known.append(callback)

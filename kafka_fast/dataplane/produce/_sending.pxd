@@ -12,5 +12,5 @@ cdef class AsyncSender:
     cdef public size_t wanted     # bytes of buffer.memory that they need, about
     cdef readonly object _origin  # allocated with the producer: tracemalloc names its line by it
 
-    cdef bint holds_loop(self) noexcept
+    cdef bint is_share_over(self) noexcept
     cdef bint has_room_for_all(self) noexcept

@@ -10,7 +10,7 @@ Thread: that of an event loop.
 cimport cython
 from cpython.ref cimport Py_REFCNT
 
-from kafka_fast.dataplane.core._breath cimport is_held
+from kafka_fast.dataplane.core._loop_share cimport share_is_over
 from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
 from kafka_fast.dataplane.produce._accumulator cimport (
     Accumulator,
@@ -23,7 +23,7 @@ from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import UsageError, WouldWaitError
 
-cdef int SENDS_A_LOOK = 8  # sends for which the clock is read once: it costs a third of a send
+cdef int SENDS_PER_CLOCK_READ = 8  # to read the clock costs a third of a send
 
 
 cdef class AsyncSender:
@@ -43,14 +43,14 @@ cdef class AsyncSender:
         self.accumulator = accumulator
         self.runs_users_code = runs_users_code
 
-    cdef bint holds_loop(self) noexcept:
+    cdef bint is_share_over(self) noexcept:
         """Return whether the loop is to run other tasks first; the clock is read now and then."""
         cdef kf_producer* producer = self.accumulator._queues.producer
         self.left -= 1
         if self.left > 0:
             return False
-        self.left = SENDS_A_LOOK
-        return is_held(producer.env.now(producer.env.context))
+        self.left = SENDS_PER_CLOCK_READ
+        return share_is_over(producer.env.now(producer.env.context))
 
     cdef bint has_room_for_all(self) noexcept:
         """Return whether nobody waits for room, or there is room for all who do.
@@ -126,7 +126,7 @@ cdef class SendCall(ReadyCall):
         topic, value, key = self.topic, self.value, self.key
         self.sender = self.value = self.key = self.others = None
         if (not sender.runs_users_code and sender.has_room_for_all()
-                and not sender.holds_loop()):
+                and not sender.is_share_over()):
             try:
                 if others is None:
                     handle = send_at_once(sender.accumulator, topic, value, key, None, None, None)

@@ -10,9 +10,11 @@ orderly: they poll, commit, and wait until they are told to leave.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +25,15 @@ from kafka_fast.errors import KafkaError, PositionError, UsageError
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.sim.worlds.actors import Actor
 from tests.sim.worlds.clock import Clock
-from tests.sim.worlds.group_checker import Ledger, Wrong
+from tests.sim.worlds.group_checker import Ledger, Mark, Wrong
 from tests.sim.worlds.group_plan import CONSUMER_SESSION_MS, GroupPlan, UserPlan
+from tests.sim.worlds.task_listener import TaskListener
 from tests.sim.worlds.virtual_consumer import (
     VirtualConsumer,
     VirtualConsumerHost,
     Waiter,
 )
-from tests.sim.worlds.virtual_tasks import VirtualTasks
+from tests.sim.worlds.virtual_tasks import CallCancelledError, VirtualTasks
 
 if TYPE_CHECKING:
     from kafka_fast.consumer.client import Consumer
@@ -42,6 +45,10 @@ BREATH = 0.005
 """Seconds between two calls, at least."""
 HOLD_OF_POLL = 0.6
 """Of max.poll.interval.ms, for how much C code keeps the GIL at most."""
+LEAVES_BLOCK = 0.1
+"""Of all errors of an asyncio consumer's calls: that they end the user's block."""
+WORK_FAILS = 0.005
+"""Of all steps without such an error: that the user's work on the records ends the block so."""
 CLOSE_GRACE = 1.0
 """Seconds that a close may take beyond its timeout."""
 
@@ -180,11 +187,15 @@ class User(RebalanceListener):
         self._is_iterating = False
         self._is_committed = False  # all that was taken, since the user is orderly
         self._topics = self._all_topics
+        self._cancelled: list[tuple[object, dict[TopicPartition, int], Mark]] = []  # commits
         self._homeless = set[TopicPartition]()  # without a position, and the user has to say one
         config = {**self._group.config, **self._plan.config, "client.id": self._name}
         if self._plan.instance is not None:
             config["group.instance.id"] = self._plan.instance
         consumer = self.consumer = self._make_consumer(config)
+        self._listener: Any = self
+        if isinstance(consumer, VirtualTasks):
+            self._listener = TaskListener(self, consumer.work)
         self._reader = self._ledger.begin(
             self._name,
             lambda: self._is_member(consumer),
@@ -193,17 +204,24 @@ class User(RebalanceListener):
         )
         self._log("subscribes")
         self._subscribe()
-        while not self._is_at_its_end:
-            self._try(self._step)
+        is_interrupted = False
+        while not (self._is_at_its_end or is_interrupted):
+            often = WORK_FAILS if self._try(self._step) else LEAVES_BLOCK
+            is_interrupted = self._leaves_block(consumer, often)
             self._waiter.sleep(BREATH + self._source.random() * self._work())
             if not self.is_orderly and self._grip.random() < self._group.holds_gil:
                 self._hold_gil()
-        self._try(self._say_goodbye)
+        self._try(partial(self._say_goodbye, is_interrupted=is_interrupted))
         if self._host_is_ours():
             self._ledger.end(self._reader)
             self.consumer = None
             if not self.is_leaving:
                 self._plan_life(self._source.random() * self._plan.absence)
+
+    def _leaves_block(self, consumer: object, often: float) -> bool:
+        """Whether an error ends the `async with` block of a user of asyncio."""
+        may = isinstance(consumer, VirtualTasks) and not self.is_orderly
+        return may and self._tasks.random() < often
 
     def _make_consumer(self, config: dict[str, object]) -> Any:
         """Return a blocking consumer, or one of asyncio's with the same methods."""
@@ -252,16 +270,20 @@ class User(RebalanceListener):
         if self._group.is_calm and was_member and not self._is_known(consumer):
             self._ledger.note(Wrong.EXPELLED, self._name)
 
-    def _say_goodbye(self) -> None:
-        consumer = self._running
+    def _say_goodbye(self, *, is_interrupted: bool) -> None:
+        consumer: Any = self._running
         if self._plan.commits != "auto" and self.is_orderly:
             self._try(self._commit_sync)
-        self._ledger.do(self._reader)
-        self._log("closes")
+        if not is_interrupted:
+            self._ledger.do(self._reader)
+        self._log("leaves its block" if is_interrupted else "closes")
         began = self._clock.now
         timeout = self._source.choice((None, None, 0.1))
         try:
-            consumer.close(timeout if not self.is_orderly else None)
+            if is_interrupted:
+                consumer.leave_block()
+            else:
+                consumer.close(timeout if not self.is_orderly else None)
         finally:
             limit = float(self._group.config["default.api.timeout.ms"]) / 1000 + CLOSE_GRACE
             if self._clock.now - began > limit:
@@ -280,16 +302,22 @@ class User(RebalanceListener):
 
     def _try(self, what: Callable[[], object]) -> bool:
         """Do something that may fail as calls may; return whether it did not."""
-        try:
+        with self._trying():
             what()
             return True
+        return False
+
+    @contextmanager
+    def _trying(self) -> Iterator[None]:
+        """Do something in this block that may fail as calls may."""
+        try:
+            yield
         except UsageError as error:
             self._ledger.note(Wrong.CRASHED, f"{self._name}: {error!r}")
         except KafkaError as error:
             self._log(f"{type(error).__name__}: {error}")
             if isinstance(error, PositionError):
                 self._homeless.add(TopicPartition(error.topic, error.partition))
-        return False
 
     def _settle_down(self) -> None:
         """Say where to go on, as auto.offset.reset=none asks of its users: where the log begins."""
@@ -303,10 +331,10 @@ class User(RebalanceListener):
     def _subscribe(self) -> None:
         plan, consumer = self._group, self._running
         if plan.pattern is None:
-            consumer.subscribe(self._topics, listener=self)
+            consumer.subscribe(self._topics, listener=self._listener)
         else:
             pattern = plan.pattern if plan.broker_side else re.compile(plan.pattern)
-            consumer.subscribe(pattern=pattern, listener=self)
+            consumer.subscribe(pattern=pattern, listener=self._listener)
 
     def _step(self) -> None:
         plan, source = self._plan, self._source
@@ -392,12 +420,38 @@ class User(RebalanceListener):
                 self._commit_record(self._source.choice(taken))
 
     def _commit_sync(self) -> None:
+        with self._confirming():
+            self._running.commit()
+
+    @contextmanager
+    def _confirming(self) -> Iterator[None]:
+        """All that is done is committed in this block, if it does not raise."""
         self._ledger.do(self._reader)
         offsets = _plain(self._running.done_offsets())
-        mark = self._ledger.mark(self._reader)
-        self._running.commit()
+        mark, member = self._ledger.mark(self._reader), self._identity()
+        try:
+            yield
+        except (CallCancelledError, asyncio.CancelledError):
+            self._cancelled.append((member, offsets, mark))
+            raise
         self._log(f"committed {offsets}")
         self._ledger.confirm(self._reader, offsets, mark)
+        self._confirm_cancelled()
+
+    def _confirm_cancelled(self) -> None:
+        """A commit has come through, so those that were cancelled before have ended.
+
+        Where nothing breaks, a member's commits are all stored, in their order.
+        """
+        cancelled, self._cancelled = self._cancelled, []
+        for member, offsets, mark in cancelled:
+            if self._group.is_calm and member == self._identity():
+                self._ledger.confirm(self._reader, offsets, mark)
+
+    def _identity(self) -> object:
+        """Return who the consumer is in its group now: with another generation, another one."""
+        group = self._running.core.control.group
+        return None if group is None else group.member.identity
 
     def _commit_async(self) -> None:
         self._ledger.do(self._reader)
@@ -490,13 +544,30 @@ class User(RebalanceListener):
         self, consumer: Consumer, partitions: Collection[TopicPartition]
     ) -> None:
         """Take note, and perhaps commit."""
+        with self.giving_up(partitions):
+            if self.commits_when_revoked:
+                self._try(self._commit_sync)
+
+    @property
+    def commits_when_revoked(self) -> bool:
+        """Whether the listener commits."""
+        return self._plan.commits == "listener"
+
+    @contextmanager
+    def giving_up(self, partitions: Collection[TopicPartition]) -> Iterator[None]:
+        """Partitions are gone at the end of this block."""
         self._log(f"gives up {sorted(partitions)}")
         self._homeless.difference_update(partitions)
         try:
-            if self._plan.commits == "listener":
-                self._try(self._commit_sync)
+            yield
         finally:
             self._ledger.revoke(self._reader, partitions)
+
+    @contextmanager
+    def committing(self) -> Iterator[None]:
+        """All that is done is committed in this block, if that does not fail."""
+        with self._trying(), self._confirming():
+            yield
 
     def on_partitions_lost(
         self, consumer: Consumer, partitions: Collection[TopicPartition]

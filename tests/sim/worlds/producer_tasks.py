@@ -11,49 +11,26 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_fast import aio
 from kafka_fast.config import ProducerSettings
-from kafka_fast.dataplane.core._breath import note_loop_ran
+from kafka_fast.dataplane.core._loop_share import begin_share
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER
-from kafka_fast.net.looping import LoopDriver
 from kafka_fast.net.steps import Wait
 from kafka_fast.producer.core import ProducerCore
 from tests.sim.worlds.clock import Clock
-
-LATEST_CANCEL = 0.1
-"""Seconds after which a task that is to be cancelled in a wait is cancelled, at most."""
-
-
-class Suspended(NamedTuple):
-    """What a coroutine awaits in this world."""
-
-    wait: Wait
-
-    def __await__(self) -> Generator[Wait, None, None]:
-        yield self.wait
-
-
-class VirtualLoopDriver(LoopDriver):
-    """The shipped driver; its tasks sleep in virtual time."""
-
-    def __init__(self, clock: Clock) -> None:
-        """Begin with nobody waiting."""
-        self._now = lambda: clock.now
-
-    async def _let_others_run(self) -> None:
-        await Suspended(Wait(lambda: True, NEVER, "other tasks"))
-        note_loop_ran(self._now())
-
-    async def _wait(self, wait: Wait) -> None:
-        if not wait.is_over() and self._now() < wait.deadline:
-            await Suspended(wait)
-        note_loop_ran(self._now())
+from tests.sim.worlds.virtual_loop import (
+    LATEST_CANCEL,
+    Suspended,
+    VirtualLoopDriver,
+    make_loop,
+    wait_of,
+)
 
 
 class VirtualAsyncProducer(aio.Producer):
@@ -88,6 +65,8 @@ class _Task:
     may_be_cancelled: bool
     waits: int = 0
     """How often it was suspended."""
+    suspended: asyncio.Future[Any] | None = None
+    """What it has yielded."""
     wait: Wait | None = None
     """What it is suspended for."""
     is_doomed: bool = False
@@ -113,7 +92,8 @@ class ProducerTasks:
         self._cancels = cancels
         self._log = log
         self._tasks: list[_Task] = []
-        note_loop_ran(clock.now)  # the world before this one used the same thread
+        self._loop = make_loop(clock, lambda: clock.after(0.0, self._run_loop))
+        begin_share(clock.now)  # the world before this one used the same thread
 
     def begin(
         self,
@@ -149,18 +129,28 @@ class ProducerTasks:
 
     def close(self) -> None:
         """End the tasks that still wait, as a loop does that is closed under them."""
-        for task in self._tasks:
-            task.call.close()
+        with self._loop.running():
+            for task in self._tasks:
+                task.call.close()
         self._tasks.clear()
+
+    def _run_loop(self) -> None:
+        with self._loop.running():
+            self._loop.run_ready()
 
     def _step(self, task: _Task, cancelled: asyncio.CancelledError | None) -> None:
         """Run a task until it waits or ends."""
-        if task.wait is not None:
+        suspended = task.suspended
+        if suspended is not None:
             self._tasks.remove(task)
-            task.wait = None
+            task.suspended = task.wait = None
         task.before_step()
         try:
-            wait = task.call.send(None) if cancelled is None else task.call.throw(cancelled)
+            with self._loop.running():
+                if isinstance(suspended, Suspended) and cancelled is None:
+                    suspended.set_result(None)
+                call = task.call
+                awaited = call.send(None) if cancelled is None else call.throw(cancelled)
         except StopIteration as end:
             task.after_step()
             task.on_end(end.value, None)
@@ -170,9 +160,10 @@ class ProducerTasks:
             task.on_end(None, error)
         else:
             task.after_step()
-            self._suspend(task, wait)
+            self._suspend(task, awaited)
 
-    def _suspend(self, task: _Task, wait: Wait) -> None:
+    def _suspend(self, task: _Task, suspended: asyncio.Future[Any]) -> None:
+        task.suspended, wait = suspended, wait_of(suspended)
         task.wait = wait
         task.waits += 1
         self._tasks.append(task)

@@ -29,7 +29,7 @@ from kafka_fast.control.messages import SendRaw, StartHeartbeats
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.net import process_life
-from kafka_fast.net.steps import Breathe, InThread, Invoke, Request, Steps, run_steps
+from kafka_fast.net.steps import InThread, Invoke, Request, Steps, YieldToLoop, run_steps
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.sim.worlds.actors import Actor
 from tests.sim.worlds.host import VirtualHost
@@ -137,7 +137,7 @@ class VirtualDriver:
             return request.function(*request.args)
         if isinstance(request, InThread):
             return request.function()
-        if isinstance(request, Breathe):
+        if isinstance(request, YieldToLoop):
             return None
         self._host.waiter.wait(request.is_over, request.deadline - self._host.now())
         return None

@@ -26,12 +26,9 @@ from tests.sim.worlds.host import FOREVER, VirtualHost
 from tests.sim.worlds.network import Network
 from tests.sim.worlds.plan import SLACK, VERSIONS, Plan, make_plan
 from tests.sim.worlds.producer_faults import ProducerFaults
-from tests.sim.worlds.producer_tasks import (
-    ProducerTasks,
-    VirtualAsyncProducer,
-    VirtualLoopDriver,
-)
+from tests.sim.worlds.producer_tasks import ProducerTasks, VirtualAsyncProducer
 from tests.sim.worlds.users import Users
+from tests.sim.worlds.virtual_loop import VirtualLoopDriver
 
 UNIX_MS_AT_ZERO = 1_700_000_000_000
 ACTIONS_MAX = 100_000
