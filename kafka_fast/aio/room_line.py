@@ -10,6 +10,7 @@ to find room. They follow in the loop's next iteration, each of them only from t
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
@@ -113,11 +114,11 @@ class RoomLines:
         self._driver = driver
         self._has_room = has_room
         self._sender = sender
-        self._lines: WeakKeyDictionary[object, RoomLine] = WeakKeyDictionary()
+        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, RoomLine] = WeakKeyDictionary()
 
     def here(self) -> RoomLine:
         """Return the line of the loop that runs in this thread."""
-        loop = self._driver.current_loop()
+        loop = asyncio.get_running_loop()
         line = self._lines.get(loop)
         if line is None:
             line = self._lines[loop] = RoomLine(self._driver, self._has_room, self._sender)

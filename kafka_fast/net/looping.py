@@ -13,7 +13,7 @@ import inspect
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafka_fast.dataplane.core._loop_share import add_runnable, begin_share, is_share_over
 from kafka_fast.dataplane.core._wake import Wake
@@ -98,21 +98,20 @@ class LoopDriver:
         if was_counted:
             add_runnable(-1)
 
-    def current_loop(self) -> object:
-        """Return the loop that runs in this thread."""
-        return asyncio.get_running_loop()
-
-    async def sleep(self, sleeper: Sleeper, deadline: float) -> None:
-        """Suspend the task until somebody wakes this sleeper, or the deadline has come."""
-        loop = asyncio.get_running_loop()
-        over = loop.create_future()
-        sleeper.on_wake(partial(resume, over))
-        timer = loop.call_later(deadline - self._now(), _settle, over)
+    async def _suspend(self, over: asyncio.Future[Any], seconds: float) -> None:
+        """Suspend the task until a future is set, for so many seconds at most."""
+        timer = over.get_loop().call_later(seconds, _settle, over)
         try:
             await over
         finally:
             timer.cancel()
             self._go_on(was_counted=was_resumed(over))
+
+    async def sleep(self, sleeper: Sleeper, deadline: float) -> None:
+        """Suspend the task until somebody wakes this sleeper, or the deadline has come."""
+        over = asyncio.get_running_loop().create_future()
+        sleeper.on_wake(partial(resume, over))
+        await self._suspend(over, deadline - self._now())
 
     async def run(self, steps: Steps[T]) -> T:
         """Run steps to their end, and return what they return."""
@@ -156,23 +155,20 @@ class LoopDriver:
             return
         loop = asyncio.get_running_loop()
         reader = self._readers.of(loop)
-        over = loop.create_future()
         self._wake.watch(True)  # before the look: an event after the look makes the loop look again
         try:
             left = wait.deadline - self._now()
             if wait.is_over() or left <= 0.0:
                 return
+            over = loop.create_future()
             reader.waiting[over] = wait.is_over
-            timer = loop.call_later(left, _settle, over)
             try:
-                await over
+                await self._suspend(over, left)
             finally:
-                timer.cancel()
                 reader.waiting.pop(over, None)
         finally:
             self._wake.watch(False)
             reader.leave_if_idle()
-            self._go_on(was_counted=was_resumed(over))
 
 
 async def _in_thread(function: Callable[[], object]) -> object:
