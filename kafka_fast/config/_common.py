@@ -77,7 +77,7 @@ COMMON: tuple[Key, ...] = (
         high=LONG_MAX,
         unit="ms",
         doc="Pause before a lost connection to a node is tried again. The pause doubles with each "
-        "failure, with jitter, up to `reconnect.backoff.max.ms`.",
+        "failure, with jitter, up to `reconnect.backoff.max.ms`. No pause is shorter than 5 ms.",
     ),
     Key(
         name="reconnect.backoff.max.ms",

@@ -71,6 +71,7 @@ class Membership:
         self._settings = settings
         self._listener: RebalanceListener | None = None
         self._auto_commit_at = 0.0
+        self._auto_commit_until = 0.0  # when the one that is under way ends, at the latest
         self._callbacks: deque[Invoke] = deque()  # of commits that have ended
         self._has_had_partitions = False  # since the last `subscribe`
         # Of those that are read: partitions whose listener was interrupted as it heard of them.
@@ -187,11 +188,21 @@ class Membership:
         return bool(self._callbacks) or self._reading.has_group_news
 
     def commit_if_due(self) -> None:
-        """Commit done records in the background, if commits are automatic and one is due."""
+        """Commit done records in the background, if commits are automatic and one is due.
+
+        None is begun while the last one is under way: on a slow network they would pile up, and the
+        last commit of a close would wait for all of them.
+        """
         now = self._core.now()
-        if now >= self._auto_commit_at:
+        if now >= max(self._auto_commit_at, self._auto_commit_until):
             self._auto_commit_at = now + self._settings.auto_commit_interval
-            self.commit_in_background()
+            self._auto_commit_until = now + self._settings.default_api_timeout
+            if not self.commit_in_background(self._end_auto_commit):
+                self._end_auto_commit()
+
+    def _end_auto_commit(self) -> None:
+        """Note that no automatic commit is under way. Any thread."""
+        self._auto_commit_until = 0.0
 
     def handle_news(self) -> Steps[None]:
         """Carry out what the group has asked for: revoke, assign, report failures.
@@ -389,12 +400,28 @@ class Membership:
         except KafkaError as error:
             logger.warning("%s: what was read may be read again", error)
 
-    def commit_in_background(self) -> None:
-        """Commit done records, if commits are automatic; a failure is only logged."""
+    def commit_in_background(self, on_end: Callable[[], object] = lambda: None) -> bool:
+        """Commit done records, if commits are automatic; a failure is only logged.
+
+        Args:
+            on_end: called when the commit has ended. Control thread.
+
+        Returns:
+            Whether a commit has begun.
+        """
         offsets = self._unread.done_offsets()
-        if self._settings.enable_auto_commit and offsets:
-            deadline = self._core.now() + self._settings.default_api_timeout
-            self.commit_later(offsets, None, deadline)
+        if not self._settings.enable_auto_commit or not offsets:
+            return False
+
+        def done(error: KafkaError | None) -> None:
+            on_end()
+            if error is not None:
+                _log_failure(len(offsets), error)
+
+        deadline = self._core.now() + self._settings.default_api_timeout
+        self.check_owned(offsets)
+        self._core.queries.commit(offsets, done, deadline, as_member=self.is_subscribed)
+        return True
 
     def commit_done(self, deadline: float) -> Steps[None]:
         """Commit done records, if commits are automatic, and wait for the answer."""

@@ -101,6 +101,15 @@ class Unread:
         if self._begun or self._committed or self._moved:
             self._begun, self._committed, self._moved = {}, {}, set()
 
+    def _hand_out(self, what: _InHand) -> None:
+        """Note what goes to the user now.
+
+        A partition may have been revoked, or moved, and come back before that in the same poll.
+        """
+        self._in_hand = what
+        if self._moved:
+            self._moved = set()
+
     def note_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Note offsets that the user has committed by hand."""
         self._committed.update(offsets)
@@ -130,7 +139,7 @@ class Unread:
         try:
             self._refill(handover)
             records = self.settle(handover)
-            self._in_hand = _InHand.ONE
+            self.reach()
             return records
         except BaseException:
             self.take_back(handover)
@@ -144,7 +153,7 @@ class Unread:
 
     def reach(self) -> None:
         """Note that the iterator's next record goes to the user, after `come_back`."""
-        self._in_hand = _InHand.ONE
+        self._hand_out(_InHand.ONE)
 
     def begin(self, handover: RecordHandover) -> None:
         """Note the handover of a call that is about to take records."""
@@ -171,7 +180,7 @@ class Unread:
     def settle(self, handover: RecordHandover) -> ConsumerRecords:
         """Return the taken records, which the user now has."""
         records = handover.settle()
-        self._in_hand = _InHand.RECORDS
+        self._hand_out(_InHand.RECORDS)
         return records
 
     def take_back(self, handover: RecordHandover) -> None:

@@ -70,6 +70,11 @@ __all__ = ["Connection", "ConnectionState"]
 
 logger = get_logger("kafka_fast.connection")
 
+SHORTEST_BACKOFF = 0.005
+"""Seconds; also with reconnect.backoff.ms=0. A node that refuses connections at once would else be
+tried thousands of times in a second.
+"""
+
 REFUSAL_BACKOFF_MS = 100
 REFUSAL_BACKOFF_MAX_MS = 1000
 """The least that reconnect.backoff.ms and its maximum are after a refusal: a user may be locked out
@@ -450,7 +455,7 @@ class Connection:
         if not self._failures:
             self._failing_since = now
         backoff = self._refusal_backoff if is_refused else self._backoff
-        self._retry_at = now + backoff.delay(self._failures)
+        self._retry_at = now + max(backoff.delay(self._failures), SHORTEST_BACKOFF)
         self._failures += 1
         self._enter(ConnectionState.IDLE)
         self._outputs.append(

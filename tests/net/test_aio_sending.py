@@ -352,7 +352,6 @@ class TestTheCoroutine:
         async def main() -> None:
             async with producer_of(kafka) as producer:
                 call = producer.send(topic, b"x")
-                assert weakref.ref(call)() is call
                 with pytest.raises(TypeError, match=r"cannot pickle 'Producer\.send'"):
                     copy.copy(call)
                 task = asyncio.create_task(call)
@@ -362,6 +361,21 @@ class TestTheCoroutine:
                 assert frame.f_code.co_name == "_send_waiting"
                 await task
                 assert not task.get_stack()
+
+        run(main())
+
+    def test_ends_for_those_who_watch_it(self, kafka: EmbeddedKafka, topic: str) -> None:
+        """It is filled again for the next record, but for one that is watched."""
+
+        async def main() -> None:
+            async with producer_of(kafka) as producer:
+                await producer.partitions_for(topic)
+                call = producer.send(topic, b"x")
+                watched = weakref.ref(call)
+                await call
+                del call
+                await producer.send(topic, b"y")
+                assert watched() is None
 
         run(main())
 

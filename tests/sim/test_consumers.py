@@ -161,6 +161,24 @@ def test_a_cancelled_commit_before_a_revocation_leaves_no_listener_untold(seed: 
     assert not result.faults, result.report()
 
 
+def test_interrupted_work_on_a_partition_that_came_back_in_one_poll_is_not_committed() -> None:
+    """Regression: it was given up, taken again and read in the same poll, and counted as moved."""
+    result = run_group_seed(1687)
+    assert not result.faults, result.report()
+
+
+def test_automatic_commits_do_not_pile_up() -> None:
+    """Regression: with an interval of 0 the last commit of a close waited for 23 others."""
+    result = run_group_seed(2249)
+    assert not result.faults, result.report()
+
+
+def test_a_node_that_refuses_at_once_is_not_tried_without_end() -> None:
+    """Regression: with reconnect.backoff.ms=0 the client turned in circles."""
+    result = run_group_seed(1724)
+    assert not result.faults, result.report()
+
+
 @pytest.mark.parametrize("way", ["goes on", "ends", "closes again"])
 def test_closes_are_cancelled_in_all_ways(way: str) -> None:
     seeds = itertools.islice(filter(has_tasks, itertools.count()), 100)

@@ -8,6 +8,7 @@ Thread: that of an event loop.
 """
 
 cimport cython
+from cpython.object cimport PyObject
 from cpython.ref cimport Py_REFCNT
 
 from kafka_fast.dataplane.core._loop_share cimport share_is_over
@@ -22,6 +23,14 @@ from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import UsageError, WouldWaitError
+
+cdef extern from *:
+    """
+    static inline int kf_has_weakrefs(PyObject *item) {
+        return *(PyObject **)((char *)item + Py_TYPE(item)->tp_weaklistoffset) != NULL;
+    }
+    """
+    bint kf_has_weakrefs(PyObject* item)
 
 cdef int SENDS_PER_CLOCK_READ = 8  # to read the clock costs a third of a send
 
@@ -80,7 +89,7 @@ cdef class AsyncSender:
         """Send a record, and return a handle of its delivery, which can be awaited in turn.
 
         Waits for metadata and for room in buffer.memory. A cancelled send has taken nothing, if it
-        waited; the record of a send that has returned goes its way. Other tasks run at least once a
+        waited; the record of a send that has returned goes its way. Other tasks run about once a
         millisecond.
 
         Args:
@@ -149,10 +158,10 @@ send_in_steps(SendCall)
 
 
 cdef SendCall new_call(AsyncSender sender):
-    """Return a call to fill: the last one that has ended, if nobody has kept it."""
+    """Return a call to fill: the last one that has ended, if nobody has kept it, or watches it."""
     cdef SendCall call = sender.spare_call
     sender.spare_call = None
-    if call is None or Py_REFCNT(call) > 1:
+    if call is None or Py_REFCNT(call) > 1 or kf_has_weakrefs(<PyObject*>call):
         call = SendCall.__new__(SendCall)
     call.is_begun = False
     call.sender = sender

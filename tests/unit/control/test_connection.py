@@ -233,6 +233,18 @@ def test_setup_timeout_grows_with_failed_rounds() -> None:
     assert open_link(connection, now).deadline - now == pytest.approx(10.0)
 
 
+def test_no_backoff_is_a_short_one() -> None:
+    """Regression: a node that refused at once was tried two thousand times in a second."""
+    connection = node_connection(reconnect_backoff_ms=0)
+    now = 0.0
+    for _ in range(5):
+        link = open_link(connection, now).link_id
+        connection.handle_connect_failed(link, OSError("down"), now)
+        retry_at = expect(connection, ConnectionFailed).retry_at
+        assert retry_at - now == pytest.approx(0.005)
+        now = retry_at
+
+
 def test_backoff_grows_and_is_reset_by_a_link_that_lasts() -> None:
     connection = node_connection()
     now, waits = 0.0, []
