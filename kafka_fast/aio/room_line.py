@@ -11,9 +11,9 @@ to find room. They follow in the loop's next iteration, each of them only from t
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections import deque
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 from kafka_fast.dataplane.produce._sending import AsyncSender
 from kafka_fast.net.looping import LoopDriver, Sleeper
@@ -113,8 +113,12 @@ class RoomLines:
         """Begin without loops; the arguments are those of `RoomLine`."""
         self._driver = driver
         self._has_room = has_room
-        self._sender = sender
-        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, RoomLine] = WeakKeyDictionary()
+        # The sender has this object. A cycle would keep a producer that was dropped, until the
+        # garbage collector comes. Whoever is in the line holds the sender itself.
+        self._sender: AsyncSender = weakref.proxy(sender)
+        self._lines: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, RoomLine] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def here(self) -> RoomLine:
         """Return the line of the loop that runs in this thread."""

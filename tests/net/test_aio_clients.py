@@ -145,6 +145,28 @@ def test_what_is_not_closed_is_told_of(kafka: EmbeddedKafka, topic: str) -> None
     eventually(lambda: values(kafka, topic) == [b"x"], "what was accepted")
 
 
+def test_a_dropped_producer_is_freed_at_once(kafka: EmbeddedKafka, topic: str) -> None:
+    """Not with the next garbage collection: its threads would go on until then."""
+    left: list[weakref.ref[aio.Producer]] = []
+
+    async def main() -> None:
+        producer = producer_of(kafka)
+        handle = await producer.send(topic, b"x", on_delivery=print)
+        await producer.send_many(topic, [b"x"])
+        await producer.flush()
+        del handle
+        left.append(weakref.ref(producer))
+
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            run(main())
+        assert left[0]() is None
+    finally:
+        gc.enable()
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio.TaskGroup came with Python 3.11")
 def test_task_groups_and_timeouts(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
     async def main() -> None:
