@@ -356,11 +356,22 @@ class Membership:
             raise
         yield from self.run_callbacks()
 
-    def commit_later(self, offsets: Offsets, callback: OnCommit | None, deadline: float) -> None:
-        """Commit; the callback runs in a later poll, commit or close."""
+    def commit_later(
+        self,
+        offsets: Offsets,
+        callback: OnCommit | None,
+        deadline: float,
+        on_end: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Commit; the callback runs in a later poll, commit or close.
+
+        Without a callback, a failure is logged. `on_end` is called when the commit has ended, on
+        the control thread.
+        """
         self.check_owned(offsets)
 
         def done(error: KafkaError | None) -> None:
+            on_end()
             if callback is not None:
                 self._callbacks.append(Invoke(callback, (offsets, error)))
             elif error is not None:
@@ -412,15 +423,8 @@ class Membership:
         offsets = self._unread.done_offsets()
         if not self._settings.enable_auto_commit or not offsets:
             return False
-
-        def done(error: KafkaError | None) -> None:
-            on_end()
-            if error is not None:
-                _log_failure(len(offsets), error)
-
         deadline = self._core.now() + self._settings.default_api_timeout
-        self.check_owned(offsets)
-        self._core.queries.commit(offsets, done, deadline, as_member=self.is_subscribed)
+        self.commit_later(offsets, None, deadline, on_end)
         return True
 
     def commit_done(self, deadline: float) -> Steps[None]:
