@@ -144,7 +144,7 @@ class TestTopicsThatCannotBeRead:
     ) -> None:
         """Regression: nobody ever heard that a name was not valid, or a topic not ours to read."""
         fill(kafka, topic, 10)
-        consumer = consumer_on(group_id=f"told-{protocol}", group_protocol=protocol)
+        consumer = consumer_on(group_id=f"group-of-{topic}", group_protocol=protocol)
         consumer.subscribe([topic, "not/valid"])
         with pytest.raises(InvalidTopicException, match="not/valid"):
             read(consumer, 11)
@@ -155,7 +155,7 @@ class TestTopicsThatCannotBeRead:
     def test_it_is_told_again_only_if_it_still_holds(
         self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str, protocol: str
     ) -> None:
-        consumer = consumer_on(group_id=f"again-{protocol}", group_protocol=protocol)
+        consumer = consumer_on(group_id=f"group-of-{topic}", group_protocol=protocol)
         for _ in range(2):
             rule = kafka.faults.error(METADATA, TopicAuthorizationFailed, topic=topic)
             consumer.subscribe([topic])
@@ -181,11 +181,12 @@ class TestTopicsThatCannotBeRead:
         self,
         kafka: EmbeddedKafka,
         consumer_on: MakeConsumer,
+        topic: str,
         caplog: pytest.LogCaptureFixture,
         short_waits: float,
     ) -> None:
         consumer = consumer_on(
-            group_id="early", allow_auto_create_topics=False, metadata_max_age_ms=100
+            group_id=f"group-of-{topic}", allow_auto_create_topics=False, metadata_max_age_ms=100
         )
         consumer.subscribe(["absent"])
         with caplog.at_level(logging.WARNING, "kafka_fast.consumer"):
