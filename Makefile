@@ -52,8 +52,8 @@ export KAFKA_FAST_DEBUG ?= 1
 PYTEST := $(PY) -m pytest -q
 # Most tests wait, for a broker or for time to pass: more of them run at once than there are
 # processors. The tests of one file may share a real broker, and stay together.
-TOGETHER := -n 4 --dist worksteal
-FILES_TOGETHER := -n 3 --dist loadfile --no-loadscope-reorder
+TOGETHER := -n 6 --dist worksteal
+FILES_TOGETHER := -n 4 --dist loadfile --no-loadscope-reorder
 NOT_RUN := build/not-run.txt
 LACKING := from kafka_fast.record import codecs_available as found; \
 	print(*(codec for codec, by in found().items() if by != "native"), sep=", ")
