@@ -50,7 +50,7 @@ PROXY_DELAY = 0.010
 MEMORY_SECONDS = 60.0
 STREAM_SECONDS = 120 if FULL else 30
 SECTIONS = ("null", "real", "latency", "wan", "hog", "memory", "consume", "micro", "spark",
-            "connector", "secure")  # fmt: skip
+            "connector", "secure", "asyncio")  # fmt: skip
 
 NULL_SECTIONS = ("null", "latency", "wan", "hog", "memory")  # against a null broker of each run
 
@@ -321,14 +321,21 @@ def run_programs(sections: list[str], results: Results, rounds: int) -> None:
     if "secure" in sections:
         options = ["--json", f"--rounds={rounds}"]
         run_program("secure", ["secure.py", *options], results, RUN_TIMEOUT * rounds)
+    if "asyncio" in sections:
+        command = ["asyncio_clients.py", f"--rounds={rounds}"]
+        run_program("asyncio", command, results, RUN_TIMEOUT * rounds)
 
 
 def run_program(
     section: str, command: list[str], results: Results, timeout: int = RUN_TIMEOUT
 ) -> None:
-    """Run one program and keep the rows that it prints, or its error."""
+    """Run one program and keep the rows that it prints, or its error.
+
+    A row may name another section than `section`.
+    """
     for row in output_of([sys.executable, str(HERE / command[0]), *command[1:]], timeout):
-        job = Job(section, row.pop("contender", "kafka_fast"), row.pop("scenario", command[0]), 0)
+        contender, scenario = row.pop("contender", "kafka_fast"), row.pop("scenario", command[0])
+        job = Job(row.pop("section", section), contender, scenario, 0)
         results.add(job, row)
         print(describe(job, row), file=sys.stderr, flush=True)
 

@@ -50,6 +50,7 @@ COLUMNS = {
     "turn_max_us": ("longest turn, CPU µs", 1.0, 0),
     "collection_max_us": ("longest garbage collection in a turn, CPU µs", 1.0, 0),
     "kf_tls_cpu_ms": ("kf-tls, CPU ms", 1.0, 0),
+    "late_ms": ("the most that it was late, ms", 1.0, 1),
 }
 SECTIONS = {
     "null": "Throughput against the null broker",
@@ -69,6 +70,8 @@ SECTIONS = {
     "spark": "PySpark, local[2], 3,000,000 rows, null broker",
     "connector": "PySpark beside Spark's own connector, local[2], 3,000,000 rows, Apache Kafka",
     "secure": "TLS 1.3 with AES-GCM",
+    "asyncio": "asyncio, null broker",
+    "asyncio real": "asyncio, Apache Kafka",
 }
 METHOD = """\
 Method: values of 100 bytes unless said, 1000 distinct ones in turn (codecs: 50,000); each run a
@@ -100,6 +103,10 @@ with client certificates; the latency is that of a record in flight on its first
 «opened by another process»: the same beside a process that opens them, which shares nothing with
 the client but the machine's cores: that much no client can save. What Python's garbage collector
 takes in a turn of the control thread is counted apart.
+asyncio: «in order»: 10,000 records are sent, then their handles are awaited one by one; «gathered»:
+1,000 at a time; «gather() alone»: futures of the loop that are set at once. The task that is due
+every 5 ms runs in the loop of clients that send and read 1,000,000 records, with the broker frozen
+for 5 s in between and max.block.ms=10000, and at the same time in a process with idle clients.
 """
 
 

@@ -12,6 +12,8 @@ from results import Results
 
 OURS = "kafka_fast"
 CONFLUENT = "confluent"
+AIO = "kafka_fast.aio"
+AIOKAFKA = "aiokafka"
 RAW = "raw socket"
 IN_FLIGHT = 5
 MAX_REQUEST_SIZE = 1 << 20
@@ -63,6 +65,7 @@ def targets(results: Results, *, is_whole: bool = True) -> list[Target]:
         _spark_targets(results),
         _connector_targets(results),
         _secure_targets(results),
+        _asyncio_targets(results),
     )
     return [
         target
@@ -290,6 +293,44 @@ def _secure_targets(results: Results) -> list[Target]:
                get(storm, "turn_max_us"), 1000),
         Target("200 mTLS connections at once: another link's p99, 2 × that before", "µs",
                get(storm, "p99_us"), _times(get(storm, "quiet_p99_us"), 2)),
+    ]  # fmt: skip
+
+
+def _asyncio_targets(results: Results) -> list[Target]:
+    cpu = "CPU s per million"
+    made = []
+    for section, where in (("asyncio", "null broker"), ("asyncio real", "real Kafka")):
+
+        def get(scenario: str, who: str, metric: str, section: str = section) -> float | None:
+            return results.get(section, scenario, who, metric)
+
+        for scenario, share, of, whose in (
+            ("send, in order", 2.5, "send", OURS),
+            ("send, in order", 1 / 12, "send, in order", AIOKAFKA),
+            ("send, gathered", 1 / 7, "send, gathered", AIOKAFKA),
+            ("async for", 1 / 8, "async for", AIOKAFKA),
+            ("batches", 1.1, "batches", OURS),
+        ):
+            limit = _times(get(of, whose, "cpu_per_million"), share)
+            text = f"1/{1 / share:.0f}" if share < 1 else f"{share:g}"
+            made.append(
+                Target(f"asyncio, {where}, {scenario}: CPU, {text} × {whose}'s {of}", cpu,
+                       get(scenario, AIO, "cpu_per_million"), limit)
+            )  # fmt: skip
+        flight = "one in flight"
+        made.append(
+            Target(f"asyncio, {where}, {flight}: p50, 0.7 × {AIOKAFKA}'s", "µs",
+                   get(flight, AIO, "p50_us"), _times(get(flight, AIOKAFKA, "p50_us"), 0.7))
+        )  # fmt: skip
+    late = [
+        results.get("asyncio real", "a task that is due every 5 ms", who, "late_ms")
+        for who in (AIO, f"{AIO}, idle")
+    ]
+    return [
+        *made,
+        Target("asyncio, loop's longest block: 1/20 of max.block.ms", "ms", late[0], 500),
+        Target("asyncio, loop's longest block: 20 ms beyond that beside idle clients", "ms",
+               late[0], _plus(late[1], 20)),
     ]  # fmt: skip
 
 
