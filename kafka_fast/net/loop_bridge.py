@@ -1,7 +1,7 @@
 """Finds what an asyncio event loop awaits of a producer's records.
 
-The loop's reader of this client settles them, once for however many batches have ended (see
-`loop_readers`).
+The loop's reader of this client takes those that have ended, once for however many batches those
+are (see `loop_readers`).
 """
 
 from __future__ import annotations

@@ -54,14 +54,16 @@ class LoopReader:
         loop.add_reader(self.event.fd, self._look)
 
     def _look(self) -> None:
-        """Resume the tasks whose waits are over. Called when the event was raised."""
+        """Have the tasks go on whose waits are over. Called when the event was raised."""
         self.event.clear()
         begin_share(self._readers.now())
-        if self.records is not None:
-            self.records.settle()
+        records = self.records
+        due = [] if records is None else records.take_due()
         for future in [future for future, is_over in self.waiting.items() if is_over()]:
             resume(future)
         self.leave_if_idle()
+        if records is not None and due:
+            records.run(due)  # at last: tasks go on in here, and one may end the loop
 
     def leave_if_idle(self) -> None:
         """Take this reader out of its loop if the client has ended and nothing is awaited."""

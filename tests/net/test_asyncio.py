@@ -350,11 +350,13 @@ class TestCallbacks:
 
 
 class CountingSelector(selectors.DefaultSelector):
-    """Counts how often the loop was woken by something other than time."""
+    """Counts the loop's iterations, and those in which something other than time woke it."""
 
+    looks = 0
     wakes = 0
 
     def select(self, timeout: float | None = None) -> Any:
+        self.looks += 1
         found = super().select(timeout)
         self.wakes += bool(found)
         return found
@@ -379,6 +381,22 @@ def test_the_loop_is_woken_once_for_many_batches(
         await waiting
         requests = producer.metrics()["requests"]
         assert selector.wakes - before <= requests, "a record does not wake the loop"
+
+    loop.run_until_complete(main())
+    loop.close()
+
+
+def test_a_task_goes_on_in_the_iteration_that_is_woken(producer: Producer, topic: str) -> None:
+    producer.partitions_for(topic)
+    selector = CountingSelector()
+    loop = asyncio.SelectorEventLoop(selector)
+
+    async def main() -> None:
+        await producer.send(topic, b"first")
+        before = selector.looks
+        for _ in range(COUNT):
+            await producer.send(topic, b"x")
+        assert selector.looks - before < 1.5 * COUNT, "another look for each wake"
 
     loop.run_until_complete(main())
     loop.close()

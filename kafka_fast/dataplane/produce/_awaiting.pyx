@@ -5,8 +5,8 @@
     add_done_callback ───────────┘   (one a batch)  (one a loop)
 
 A thousand awaited records of a batch are a thousand entries of a dictionary, but one wake of the
-loop, which settles every batch that has ended by then. The callbacks run in the loop's next
-iteration, as those of an `asyncio.Future` do.
+loop, which tells of every batch that has ended by then. Callbacks that are added to a future whose
+fate is known run in the loop's next iteration, as those of an `asyncio.Future` do.
 
 A `DeliveryFuture` looks like an asyncio future, so `gather` makes no task for it. But each `await`
 yields a `Waiter` of its own: a task that is cancelled cancels what it waits for, and that must not
@@ -158,15 +158,11 @@ cdef class LoopWaits:
         """Whether nothing is awaited."""
         return not self.open and not self.ended
 
-    def settle(self):
-        """Tell the tasks whose batches have ended. The loop calls this when it is woken.
-
-        Their callbacks run in the loop's next iteration, some of them at a time: a handle of the
-        loop's for each would cost as much as the rest.
-        """
+    def take_due(self):
+        """Take the callbacks of the batches that have ended, as `run` wants them."""
         cdef BatchWaits waits
         cdef Py_ssize_t i
-        cdef list due
+        cdef list due = []
         self.settling = True
         try:
             self.take()
@@ -174,7 +170,6 @@ cdef class LoopWaits:
             self.settling = False
         ended = self.ended
         self.ended = []
-        due = []
         for waits in ended:
             for future, entry in waits.waiting.items():
                 if type(entry) is tuple:
@@ -185,8 +180,20 @@ cdef class LoopWaits:
                     due.append(future)
                     due.append(None)
             waits.waiting.clear()
-        for i in range(0, len(due), 3 * CALLBACKS_PER_HANDLE):
-            self.loop.call_soon(run_due, self, due[i:i + 3 * CALLBACKS_PER_HANDLE])
+        return due
+
+    def run(self, list due not None):
+        """Run some callbacks at once, and the others in handles of the loop's, some in each.
+
+        The loop calls this when it is woken. Tasks go on here: to wait for its next iteration would
+        cost the loop another look at all its descriptors. One handle for each callback would cost
+        as much as all the rest.
+        """
+        cdef Py_ssize_t step = 3 * CALLBACKS_PER_HANDLE
+        cdef Py_ssize_t i
+        for i in range(step, len(due), step):
+            self.loop.call_soon(run_due, self, due[i:i + step])
+        run_due(self, due if len(due) <= step else due[:step])
 
     cdef int call_soon(self, object callback, object future, object context) except -1:
         """Have a callback called in the loop's next iteration: its future's fate is known."""
