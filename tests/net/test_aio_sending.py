@@ -6,7 +6,9 @@ import asyncio
 import copy
 import enum
 import gc
+import sys
 import time
+import warnings
 import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -17,6 +19,7 @@ from kafka_fast import TopicPartition, WouldWaitError, aio
 from kafka_fast.errors import (
     DeliveryError,
     InvalidRecord,
+    InvalidTopicException,
     KafkaTimeoutError,
     UsageError,
 )
@@ -378,6 +381,76 @@ class TestTheCoroutine:
                 assert watched() is None
 
         run(main())
+
+    @pytest.mark.parametrize("is_plain", [True, False], ids=["bytes", "headers"])
+    def test_holds_its_record_no_longer_than_it_has_to(
+        self, kafka: EmbeddedKafka, topic: str, *, is_plain: bool
+    ) -> None:
+        """Bytes are held without the garbage collection's knowledge: each way out lets go."""
+        key, value = bytearray(b"key " * 100), bytearray(b"value " * 100)
+        record = (bytes(value), bytes(key))
+        more: dict[str, Any] = {} if is_plain else {"headers": [("a", b"b")]}
+
+        async def main() -> None:
+            async with producer_of(kafka) as producer:
+                before = [sys.getrefcount(it) for it in record]
+                await producer.send(topic, *record, **more)  # waits for metadata
+                for _ in range(3):
+                    await producer.send(topic, *record, **more)
+                await producer.send(topic, record[0], key=record[1], **more)
+                for end in (lambda call: call.close(), lambda call: None):
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore", RuntimeWarning)
+                        end(producer.send(topic, *record, **more))
+                refused = producer.send("not/valid", *record, **more)
+                with pytest.raises(InvalidTopicException):
+                    await refused
+                del refused
+                await producer.flush()
+                gc.collect()
+                assert [sys.getrefcount(it) for it in record] == before
+
+        run(main())
+        assert values(kafka, topic) == 5 * [record[0]]
+
+    def test_takes_its_arguments_by_place_and_by_name(
+        self, kafka: EmbeddedKafka, topic: str
+    ) -> None:
+        class Name(str):
+            """A topic that is not exactly a str."""
+
+            __slots__ = ()
+
+        async def main() -> None:
+            async with producer_of(kafka) as producer:
+                for call in (
+                    producer.send(topic, b"v", b"k"),
+                    producer.send(topic, b"v", key=b"k"),
+                    producer.send(topic, value=b"v", key=b"k"),
+                    producer.send(topic=topic, key=b"k", value=b"v"),
+                    producer.send(Name(topic), b"v", b"k"),
+                    producer.send(topic, bytearray(b"v"), memoryview(b"k")),
+                    producer.send(topic, b"v", key=b"k", partition=0),
+                ):
+                    await call
+                for wrong in (
+                    lambda: producer.send(value=b"v"),  # type: ignore[call-arg]
+                    lambda: producer.send(topic, b"v", b"k", 0),  # type: ignore[misc]
+                    lambda: producer.send(topic, b"v", valve=b"k"),  # type: ignore[call-arg]
+                    lambda: producer.send(topic, b"v", b"k", key=b"k"),  # type: ignore[misc]
+                ):
+                    with pytest.raises(TypeError, match=r"send\(\)"):
+                        wrong()
+                with pytest.raises(TypeError, match="topic must be str"):
+                    await producer.send(7, b"v")  # type: ignore[arg-type]
+                with pytest.raises(TypeError):
+                    await producer.send(topic, 7)  # type: ignore[arg-type]
+                await producer.send(topic)
+                await producer.send(topic, None, b"k")
+
+        run(main())
+        fetched = [(it.key, it.value) for it in kafka.records(topic, 0)]
+        assert fetched == 7 * [(b"k", b"v")] + [(None, None), (b"k", None)]
 
     def test_is_for_one_task(self, kafka: EmbeddedKafka, topic: str) -> None:
         async def main() -> None:

@@ -1,5 +1,6 @@
 """The append path: from a caller's objects to a record in a partition's open batch."""
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast._wire.layout cimport kf_record
@@ -46,6 +47,8 @@ cdef class Accumulator:
 cdef str name_of_topic(object topic)
 
 # `send`, of an accumulator that has neither serializers, nor a partitioner or callback of its own.
+# A plain call brings a str, bytes, and bytes or NULL.
+cdef object send_plain_at_once(Accumulator self, PyObject* topic, PyObject* value, PyObject* key)
 cdef object send_at_once(Accumulator self, object topic, object value, object key,
                          object partition, object timestamp_ms, object headers)
 

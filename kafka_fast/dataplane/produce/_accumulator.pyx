@@ -36,6 +36,13 @@ from kafka_fast.dataplane.produce._partitioner cimport (
     is_sticky,
 )
 from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
+from kafka_fast.dataplane.produce.entry cimport (
+    count_of,
+    entry,
+    is_plain_bytes,
+    item_of,
+    replace_entry,
+)
 from kafka_fast.dataplane.core.state cimport *
 
 import warnings
@@ -44,19 +51,9 @@ from kafka_fast.errors import DeliveryError, Outcome, UsageError, WouldWaitError
 from kafka_fast.logs import LONG as LONG_WAIT
 
 cdef extern from "Python.h":
-    ctypedef struct PyMethodDef:
-        void* ml_meth
-        int ml_flags
-    ctypedef struct PyMethodDescrObject:
-        PyMethodDef* d_method
-    int METH_FASTCALL
-    int METH_KEYWORDS
     bint PyUnicode_CheckExact(object item)
-    bint is_plain_bytes "PyBytes_CheckExact"(PyObject* item)
     char* bytes_of "PyBytes_AS_STRING"(PyObject* item)
     Py_ssize_t size_of "PyBytes_GET_SIZE"(PyObject* item)
-    Py_ssize_t count_of "PyTuple_GET_SIZE"(PyObject* names)
-    PyObject* item_of "PyTuple_GET_ITEM"(PyObject* names, Py_ssize_t i)
 
 cdef int MESSAGE_TOO_LARGE = 10
 cdef double LONG = LONG_WAIT  # seconds after which a wait is told of
@@ -359,20 +356,13 @@ cdef inline int append(Accumulator self, TopicQueues topic, const kf_record* rec
                                  + 256, &wait)
 
 
-# ---- the short way in ----
-#
-# Nearly all calls are `send(topic, value)`: bytes, with a key or a callback at most, to the topic
-# of the call before. These skip the unpacking of eight arguments, which costs as much as encoding a
-# record. All others go to the methods above. A method's entry is a pointer in the table that the
-# type was made from. Only that pointer is replaced; signature and docstring stay as they are.
+# ---- the short way in: see `entry` ----
 
-# What such a call brings, borrowed from it.
+# What a plain call brings, borrowed from it: bytes, for the topic of the call before.
 cdef struct plain_call:
     PyObject* value
     PyObject* key       # NULL: none
     PyObject* callback  # NULL: none
-
-ctypedef object (*entry)(object self, PyObject** args, Py_ssize_t count, PyObject* names)
 
 cdef PyObject* NONE = <PyObject*>None
 cdef PyObject* KEY = <PyObject*>"key"
@@ -455,22 +445,28 @@ cdef object enter_send_nowait(Accumulator self, PyObject** args, Py_ssize_t coun
 
 # ---- for event loops: see `_sending` ----
 
-cdef object send_at_once(Accumulator self, object topic, object value, object key,
-                         object partition, object timestamp_ms, object headers):
-    """Do what `send` does, for a producer without serializers, partitioner and callbacks."""
+cdef object send_plain_at_once(Accumulator self, PyObject* topic, PyObject* value, PyObject* key):
     cdef plain_call call
     cdef kf_batch* batch = NULL
     cdef int32_t index = 0
     cdef int64_t timestamp = 0
-    if (topic is self.last_name and PyBytes_CheckExact(value)
-            and (key is None or PyBytes_CheckExact(key)) and partition is None
-            and timestamp_ms is None and headers is None and not self._queues.refuses):
-        call.value = <PyObject*>value
-        call.key = NULL if key is None else <PyObject*>key
+    if topic == <PyObject*>self.last_name and not self._queues.refuses:
+        call.value = value
+        call.key = key
         append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
     else:
-        self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
-                 &index, &timestamp)
+        self.add(<object>topic, <object>value, None if key == NULL else <object>key, None, None,
+                 None, KF_HOLD_HANDLE, &batch, &index, &timestamp)
+    return new_delivery(self._queues, batch, index, timestamp)
+
+
+cdef object send_at_once(Accumulator self, object topic, object value, object key,
+                         object partition, object timestamp_ms, object headers):
+    cdef kf_batch* batch = NULL
+    cdef int32_t index = 0
+    cdef int64_t timestamp = 0
+    self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch, &index,
+             &timestamp)
     return new_delivery(self._queues, batch, index, timestamp)
 
 
@@ -489,16 +485,6 @@ cdef object send_prepared(Accumulator self, object topic, object value, object k
     if on_delivery is not None:
         observe_beside(future, on_delivery)
     return future
-
-
-cdef entry replace_entry(object method, void* by) except NULL:
-    """Let the method enter at another C function; return its former entry."""
-    cdef PyMethodDef* definition = (<PyMethodDescrObject*>method).d_method
-    cdef entry before = <entry>definition.ml_meth
-    if definition.ml_flags != METH_FASTCALL | METH_KEYWORDS:
-        raise SystemError(f"{method.__name__} is not called as its entry would be")
-    definition.ml_meth = by
-    return before
 
 
 send_as_it_stands = replace_entry(Accumulator.__dict__["send"], <void*>enter_send)

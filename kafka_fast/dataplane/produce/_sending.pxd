@@ -14,3 +14,4 @@ cdef class AsyncSender:
 
     cdef bint is_share_over(self) noexcept
     cdef bint has_room_for_all(self) noexcept
+    cdef bint may_send(self) noexcept

@@ -9,17 +9,25 @@ Thread: that of an event loop.
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_REFCNT
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_REFCNT, Py_XDECREF
 
 from kafka_fast.dataplane.core._loop_share cimport share_is_over
 from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
 from kafka_fast.dataplane.produce._accumulator cimport (
     Accumulator,
     send_at_once,
+    send_plain_at_once,
     send_prepared,
 )
-
 from kafka_fast.dataplane.produce._queues cimport Queues
+from kafka_fast.dataplane.produce.entry cimport (
+    count_of,
+    entry,
+    is_plain_bytes,
+    is_plain_str,
+    item_of,
+    replace_entry,
+)
 from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import UsageError, WouldWaitError
@@ -71,6 +79,11 @@ cdef class AsyncSender:
         return self.in_line == 0 or queues.has_room(min(self.wanted,
                                                         queues.producer.pool.limit // 2))
 
+    cdef bint may_send(self) noexcept:
+        """Return whether a record may be taken in the first step of its `send`."""
+        return (not self.runs_users_code and self.has_room_for_all()
+                and not self.is_share_over())
+
     def _may_go_on(self):
         """Return whether a send may try without waiting in a line."""
         return self.has_room_for_all()
@@ -110,12 +123,7 @@ cdef class AsyncSender:
         if self.accumulator is None:
             raise UsageError("the constructor of this producer's class was not called")
         call = new_call(self)
-        call.topic = topic
-        call.value = value
-        call.key = key
-        if (partition is not None or timestamp_ms is not None or headers is not None
-                or on_delivery is not None):
-            call.others = partition, timestamp_ms, headers, on_delivery
+        call.arguments = topic, value, key, partition, timestamp_ms, headers, on_delivery
         return call
 
 
@@ -124,31 +132,57 @@ cdef class SendCall(ReadyCall):
     """The coroutine of one `send`."""
 
     cdef AsyncSender sender
-    cdef object topic
-    cdef object value
-    cdef object key
-    cdef tuple others  # partition, timestamp_ms, headers, on_delivery; None: all are None
+    cdef tuple arguments  # all of them; None: the call is a plain one
+    # Of a plain call. Owned: a str and bytes refer to nothing, so the garbage collection need not
+    # know of them.
+    cdef PyObject* topic
+    cdef PyObject* value
+    cdef PyObject* key    # NULL: none
 
     cdef object begin(self):
         cdef AsyncSender sender = self.sender
-        cdef tuple others = self.others
-        topic, value, key = self.topic, self.value, self.key
-        self.sender = self.value = self.key = self.others = None
-        if (not sender.runs_users_code and sender.has_room_for_all()
-                and not sender.is_share_over()):
-            try:
-                if others is None:
-                    handle = send_at_once(sender.accumulator, topic, value, key, None, None, None)
+        self.sender = None
+        return self.begin_plain(sender) if self.arguments is None else self.begin_other(sender)
+
+    cdef object begin_plain(self, AsyncSender sender):
+        cdef PyObject* topic = self.topic
+        cdef PyObject* value = self.value
+        cdef PyObject* key = self.key
+        self.topic = self.value = self.key = NULL
+        try:
+            if sender.may_send():
+                try:
+                    handle = send_plain_at_once(sender.accumulator, topic, value, key)
                     sender.spare_call = self
                     return handle
-                if others[3] is None:
-                    return send_at_once(sender.accumulator, topic, value, key, others[0],
-                                        others[1], others[2])
+                except WouldWaitError:
+                    pass
+            self.rest = sender._send_waiting(
+                <object>topic, <object>value, None if key == NULL else <object>key,
+                None, None, None, None)
+            return None
+        finally:
+            Py_DECREF(<object>topic)
+            Py_DECREF(<object>value)
+            Py_XDECREF(key)
+
+    cdef object begin_other(self, AsyncSender sender):
+        topic, value, key, partition, timestamp_ms, headers, on_delivery = self.arguments
+        self.arguments = None
+        if on_delivery is None and sender.may_send():
+            try:
+                return send_at_once(sender.accumulator, topic, value, key, partition, timestamp_ms,
+                                    headers)
             except WouldWaitError:
                 pass
-        self.rest = sender._send_waiting(topic, value, key,
-                                         *((None, None, None, None) if others is None else others))
+        self.rest = sender._send_waiting(topic, value, key, partition, timestamp_ms, headers,
+                                         on_delivery)
         return None
+
+    def __dealloc__(self):
+        Py_XDECREF(self.topic)
+        Py_XDECREF(self.value)
+        Py_XDECREF(self.key)
 
     cdef str name(self):
         return "Producer.send"
@@ -166,3 +200,34 @@ cdef SendCall new_call(AsyncSender sender):
     call.is_begun = False
     call.sender = sender
     return call
+
+
+# ---- the short way in: see `entry` ----
+
+cdef PyObject* NONE = <PyObject*>None
+cdef PyObject* KEY = <PyObject*>"key"
+cdef entry send_as_it_stands
+
+
+cdef object enter_send(AsyncSender self, PyObject** args, Py_ssize_t count, PyObject* names):
+    cdef SendCall call
+    cdef PyObject* key = NULL
+    if names != NULL and count == 2 and count_of(names) == 1 and item_of(names, 0) == KEY:
+        names = NULL
+        count = 3  # the key lies where it would lie without its name
+    if count == 3 and args[2] != NONE:
+        key = args[2]
+    if (names != NULL or count < 2 or count > 3 or not is_plain_str(args[0])
+            or not is_plain_bytes(args[1]) or (key != NULL and not is_plain_bytes(key))
+            or self.accumulator is None):
+        return send_as_it_stands(self, args, count, names)
+    call = new_call(self)
+    call.topic, call.value, call.key = args[0], args[1], key
+    Py_INCREF(<object>call.topic)
+    Py_INCREF(<object>call.value)
+    if key != NULL:
+        Py_INCREF(<object>key)
+    return call
+
+
+send_as_it_stands = replace_entry(AsyncSender.__dict__["send"], <void*>enter_send)

@@ -1,0 +1,35 @@
+"""The short way into a method: a C function that is entered in place of the method's own.
+
+Nearly all calls of `send` bring bytes, with a key or a callback at most. To unpack eight arguments
+costs as much as to encode a record, so these calls are told apart by a look at what the caller has
+put on the stack. All others go on to the method as it stands. A method's entry is a pointer in the
+table that the type was made from. Only that pointer is replaced; signature and docstring stay as
+they are.
+"""
+
+from cpython.object cimport PyObject
+
+cdef extern from "Python.h":
+    ctypedef struct PyMethodDef:
+        void* ml_meth
+        int ml_flags
+    ctypedef struct PyMethodDescrObject:
+        PyMethodDef* d_method
+    int METH_FASTCALL
+    int METH_KEYWORDS
+    bint is_plain_bytes "PyBytes_CheckExact"(PyObject* item)
+    bint is_plain_str "PyUnicode_CheckExact"(PyObject* item)
+    Py_ssize_t count_of "PyTuple_GET_SIZE"(PyObject* names)
+    PyObject* item_of "PyTuple_GET_ITEM"(PyObject* names, Py_ssize_t i)
+
+ctypedef object (*entry)(object self, PyObject** args, Py_ssize_t count, PyObject* names)
+
+
+cdef inline entry replace_entry(object method, void* by) except NULL:
+    """Let the method enter at another C function; return its former entry."""
+    cdef PyMethodDef* definition = (<PyMethodDescrObject*>method).d_method
+    cdef entry before = <entry>definition.ml_meth
+    if definition.ml_flags != METH_FASTCALL | METH_KEYWORDS:
+        raise SystemError(f"{method.__name__} is not called as its entry would be")
+    definition.ml_meth = by
+    return before
