@@ -15,7 +15,7 @@ from tests.documentation.reader import Reader, matches
 
 PAGES = [page for page in all_pages() if blocks(page)]
 WIDTH = 100  # columns
-WIDE = {"CHANGELOG.md", "bench/RESULTS.md", "bench/RESULTS-connector.md", "bench/RESULTS-secure.md"}
+WIDE = {"CHANGELOG.md", *(page for page in markdown_files() if page.startswith("bench/RESULTS"))}
 FIRST_READ = 200
 """Lines of ARCHITECTURE.md at most: it is read in one go, before any code."""
 ADDRESS = re.compile(r"\s*(?:[*-] )?(?:\[[^\]]+\]: )?<?https?://\S+>?")

@@ -196,9 +196,17 @@ cdef class DeliveryFuture:
 
     def __await__(self):
         """Wait in an event loop; ends at once if the record's fate is known."""
-        cdef Await steps = Await.__new__(Await)
-        steps.future = self
-        return steps
+        return self  # there is nothing to remember between the steps, however many tasks wait
+
+    def __iter__(self):
+        """Do what `__await__` does, for a `yield from`, as asyncio's futures do."""
+        return self
+
+    def __next__(self):
+        """Take a step of an `await`: return what is waited for, or end with the result."""
+        if not kf_batch_is_done(self.batch):
+            return waiter_for(queues_of(self.batch), self.batch, self)
+        raise StopIteration(known_result(self))
 
     def __repr__(self):
         if not kf_batch_is_done(self.batch):
@@ -284,29 +292,6 @@ cdef object cancelled_error():
     return asyncio.CancelledError()
 
 
-@cython.final
-@cython.no_gc
-@cython.freelist(64)
-cdef class Await:
-    """What `await` iterates over: waits while the record's fate is not known, and ends with it."""
-
-    cdef DeliveryFuture future
-
-    def __init__(self):
-        raise TypeError("Await is made when a handle is awaited")
-
-    def __iter__(self):
-        return self
-
-    def __await__(self):
-        return self
-
-    def __next__(self):
-        if not kf_batch_is_done(self.future.batch):
-            return waiter_for(queues_of(self.future.batch), self.future.batch, self.future)
-        raise StopIteration(known_result(self.future))
-
-
 cdef object known_result(DeliveryFuture future):
     """Return the metadata of a record whose fate is known, or raise its error."""
     future.place |= 1
@@ -320,12 +305,12 @@ cdef object known_result(DeliveryFuture future):
 
 
 cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) except -1:
-    """Do what `Await.__next__` does, without a StopIteration at the end.
+    """Do what `DeliveryFuture.__next__` does, without a StopIteration at the end.
 
     The exception would cost more than everything else here. So would a `try`: an error is left as
     it is, and -1 says so.
     """
-    cdef DeliveryFuture future = (<Await>steps).future
+    cdef DeliveryFuture future = <DeliveryFuture>steps
     cdef bint is_done = kf_batch_is_done(future.batch)
     result[0] = NULL
     if is_done:
@@ -337,7 +322,7 @@ cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) except 
     return PYGEN_RETURN if is_done else PYGEN_NEXT
 
 
-set_send(Await, send_await)
+set_send(DeliveryFuture, send_await)
 
 
 # ---- making and dropping handles ----
