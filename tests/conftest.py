@@ -113,9 +113,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if BROKER_FIXTURES & fixtures or ("real" in parameters and "integration" in item.nodeid):
             item.add_marker(pytest.mark.broker)
     long = config.getoption("--long")
-    items[:] = [item for item in items if ("long" in item.keywords) == long]
-    slow = {item.path for item in items if {"slow", "spark"} & item.keywords.keys()}
+    items[:] = [item for item in items if is_marked(item, "long") == long]
+    slow = {item.path for item in items if is_marked(item, "slow") or is_marked(item, "spark")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def is_marked(item: pytest.Item, name: str) -> bool:
+    """Return whether a test has a mark; its keywords have the names of folders as well."""
+    return item.get_closest_marker(name) is not None
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
