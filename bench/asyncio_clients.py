@@ -26,7 +26,7 @@ from workload import READ_PARTITIONS, READINGS
 
 from kafka_fast import Producer
 from kafka_fast.testing.null_broker import NullBroker
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
 
 RECORDS = {BLOCKING: 1_000_000, AIO: 1_000_000, "aiokafka": 60_000, "asyncio": 200_000}
 REAL = "asyncio real"
@@ -67,6 +67,14 @@ def measure_all(rounds: int) -> Iterator[dict[str, Any]]:
     """Yield one row for each run."""
     for _ in range(rounds):
         yield from one_round(None)
+    try:
+        yield from measure_at_kafka(rounds)
+    except (RealKafkaError, subprocess.CalledProcessError, OSError) as error:
+        yield {"section": REAL, "scenario": "all", "contender": AIO, "error": str(error)}
+
+
+def measure_at_kafka(rounds: int) -> Iterator[dict[str, Any]]:
+    """Yield one row for each run with real Kafka."""
     with RealKafka(jvm_options=BENCH_JVM) as kafka:
         fill(kafka)
         for _ in range(rounds):

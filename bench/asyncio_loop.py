@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from asyncio_ways import VALUE
+from workload import MAX_BLOCK_MS
 
 from kafka_fast import TopicPartition, aio
 from kafka_fast.testing.real_kafka import RealKafka
@@ -29,7 +30,6 @@ RECORDS = 1_000_000
 PARTITIONS = 4
 EVERY = 0.005
 AWAY = 5.0
-MAX_BLOCK_MS = 10_000
 WINDOW = 1_000
 BEGUN, HALF = "begun", "half"
 """What the processes print; in the end it is what they measured."""

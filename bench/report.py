@@ -13,7 +13,7 @@ from pathlib import Path
 from contenders import CONTENDERS
 from results import Results
 from targets import targets
-from workload import LATENCY_ONCE, LATENCY_TURNS
+from workload import LATENCY_ONCE, LATENCY_TURNS, MAX_BLOCK_MS
 
 # Metric -> (column's head, factor, digits after the point).
 COLUMNS = {
@@ -106,7 +106,8 @@ takes in a turn of the control thread is counted apart.
 asyncio: «in order»: 10,000 records are sent, then their handles are awaited one by one; «gathered»:
 1,000 at a time; «gather() alone»: futures of the loop that are set at once. The task that is due
 every 5 ms runs in the loop of clients that send and read 1,000,000 records, with the broker frozen
-for 5 s in between and max.block.ms=10000, and at the same time in a process with idle clients.
+for 5 s in between and max.block.ms={max_block_ms}, and at the same time in a process with idle
+clients.
 """
 
 
@@ -132,7 +133,12 @@ def write_report(
     parts = [
         "# Results\n\nWritten by `bench/compare.py` (`make bench`); do not edit.\n",
         _facts(rounds, minutes, loads, only),
-        METHOD.format(rounds=rounds, turns=LATENCY_TURNS, once=" and ".join(LATENCY_ONCE)),
+        METHOD.format(
+            rounds=rounds,
+            turns=LATENCY_TURNS,
+            once=" and ".join(LATENCY_ONCE),
+            max_block_ms=MAX_BLOCK_MS,
+        ),
         *[f"{note}\n" for note in results.notes],
         "## Targets\n\n" + _targets(results, is_whole=not only),
     ]

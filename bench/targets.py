@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from results import Results
+from workload import MAX_BLOCK_MS
 
 OURS = "kafka_fast"
 CONFLUENT = "confluent"
@@ -328,7 +329,8 @@ def _asyncio_targets(results: Results) -> list[Target]:
     ]
     return [
         *made,
-        Target("asyncio, loop's longest block: 1/20 of max.block.ms", "ms", late[0], 500),
+        Target("asyncio, loop's longest block: 1/20 of max.block.ms", "ms",
+               late[0], MAX_BLOCK_MS / 20),
         Target("asyncio, loop's longest block: 20 ms beyond that beside idle clients", "ms",
                late[0], _plus(late[1], 20)),
     ]  # fmt: skip

@@ -20,6 +20,8 @@ LATENCY_TURNS = 3
 """Runs with one record in flight in each round: where the system puts threads decides much."""
 LATENCY_ONCE = ("aiokafka", "kafka-python")
 """Those that are too far behind for that to matter: one run."""
+MAX_BLOCK_MS = 10_000
+"""max.block.ms of the producer whose loop is watched."""
 CITIES = ("Amsterdam", "Berlin", "Cape Town", "Dhaka", "Edmonton", "Fukuoka", "Guayaquil", "Hanoi")
 
 

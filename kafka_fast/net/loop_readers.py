@@ -59,11 +59,13 @@ class LoopReader:
         begin_share(self._readers.now())
         records = self.records
         due = [] if records is None else records.take_due()
-        for future in [future for future, is_over in self.waiting.items() if is_over()]:
-            resume(future)
-        self.leave_if_idle()
-        if records is not None and due:
-            records.run(due)  # at last: tasks go on in here, and one may end the loop
+        try:
+            for future in [future for future, is_over in self.waiting.items() if is_over()]:
+                resume(future)
+            self.leave_if_idle()
+        finally:  # also after a Ctrl-C: nobody else would tell these tasks
+            if records is not None:
+                records.run(due)  # last: what a task raises may come out of it
 
     def leave_if_idle(self) -> None:
         """Take this reader out of its loop if the client has ended and nothing is awaited."""

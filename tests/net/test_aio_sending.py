@@ -8,7 +8,6 @@ import enum
 import gc
 import sys
 import time
-import warnings
 import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -393,25 +392,34 @@ class TestTheCoroutine:
 
         async def main() -> None:
             async with producer_of(kafka) as producer:
+                await producer.partitions_for(topic)
+                held = [topic, *record]
+                before = [sys.getrefcount(it) for it in held]
+                closed, thrown, dropped = (producer.send(topic, *record, **more) for _ in range(3))
+                closed.close()
+                with pytest.raises(ValueError, match="stop"):
+                    thrown.throw(ValueError("stop"))
+                with pytest.warns(RuntimeWarning, match="never awaited"):
+                    del dropped
+                assert [sys.getrefcount(it) for it in held] == before
                 before = [sys.getrefcount(it) for it in record]
-                await producer.send(topic, *record, **more)  # waits for metadata
+                await producer.send(topic, *record, **more)
                 for _ in range(3):
                     await producer.send(topic, *record, **more)
                 await producer.send(topic, record[0], key=record[1], **more)
-                for end in (lambda call: call.close(), lambda call: None):
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore", RuntimeWarning)
-                        end(producer.send(topic, *record, **more))
                 refused = producer.send("not/valid", *record, **more)
                 with pytest.raises(InvalidTopicException):
                     await refused
                 del refused
+                cold = producer_of(kafka)
+                await cold.send(topic, *record, **more)  # waits for metadata
+                await cold.close()
                 await producer.flush()
                 gc.collect()
                 assert [sys.getrefcount(it) for it in record] == before
 
         run(main())
-        assert values(kafka, topic) == 5 * [record[0]]
+        assert values(kafka, topic) == 6 * [record[0]]
 
     def test_takes_its_arguments_by_place_and_by_name(
         self, kafka: EmbeddedKafka, topic: str
@@ -468,6 +476,16 @@ class TestTheCoroutine:
 
         run(main())
         assert values(kafka, topic) == [b"x"]
+
+    def test_is_made_by_send_only(self, kafka: EmbeddedKafka, topic: str) -> None:
+        async def main() -> None:
+            async with producer_of(kafka) as producer:
+                call: Any = producer.send(topic, b"x")
+                call.close()
+                with pytest.raises(TypeError, match=r"SendCall is made by Producer\.send"):
+                    await type(call).__new__(type(call))
+
+        run(main())
 
     @pytest.mark.parametrize("way", ["close", "throw", "send"])
     def test_cannot_be_ended_from_within(self, kafka: EmbeddedKafka, topic: str, way: str) -> None:

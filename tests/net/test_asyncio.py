@@ -14,6 +14,7 @@ import pytest
 
 from kafka_fast import Producer
 from kafka_fast.errors import DeliveryError, InvalidRecord, KafkaTimeoutError, UsageError
+from kafka_fast.net.loop_readers import LoopReader
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from kafka_fast.types import RecordMetadata
@@ -138,6 +139,41 @@ def test_several_wait_for_one_record(producer: Producer, topic: str) -> None:
         assert told == [handle] * 3
 
     run(main())
+
+
+def test_yield_from(producer: Producer, topic: str) -> None:
+    """For classes with an `__await__` of their own, and coroutines of the old kind."""
+
+    class Wrapper:
+        def __init__(self, handle: Any) -> None:
+            self._handle = handle
+
+        def __await__(self) -> Any:
+            offset = (yield from self._handle).offset
+            assert (yield from self._handle.__await__()).offset == offset
+            return offset
+
+    async def main() -> None:
+        handles = [producer.send(topic, b"x") for _ in range(COUNT)]
+        assert [await Wrapper(handle) for handle in handles] == list(range(COUNT))
+
+    asyncio.run(main())
+
+
+def test_a_handle_is_no_list(kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
+    """Regression: `gather(*handle)`, for `*handles`, made lists until the broker had answered."""
+
+    async def main() -> None:
+        kafka.pause(1)
+        handle = producer.send(topic, b"x")
+        for mistake in (list, tuple, lambda it: asyncio.gather(*it)):
+            with pytest.raises(RuntimeError, match="await wasn't used with future"):
+                mistake(handle)
+        kafka.resume(1)
+        assert (await handle).offset == 0
+
+    producer.partitions_for(topic)
+    asyncio.run(main())
 
 
 def test_failures(kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
@@ -310,6 +346,37 @@ class TestCallbacks:
         loop.close()
         assert told == [1, 2]
 
+    def test_whose_errors_end_the_loop_leave_the_others_to_its_next_run(
+        self, producer: Producer, topic: str
+    ) -> None:
+        """Regression: tasks whose records were delivered slept on for good."""
+        loop = asyncio.new_event_loop()
+        tasks: list[asyncio.Task[int]] = []
+
+        def stop(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        def fail(_: object) -> None:
+            raise ValueError
+
+        async def one(handle: Any) -> int:
+            offset: int = (await handle).offset
+            return offset
+
+        async def main() -> None:
+            handles = send_all(producer, topic, COUNT)
+            loop.set_exception_handler(stop)
+            handles[0].add_done_callback(fail)
+            tasks.extend(loop.create_task(one(handle)) for handle in handles)
+            await asyncio.wait(tasks)
+
+        waiting = loop.create_task(main())
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(waiting)
+        assert loop.run_until_complete(asyncio.gather(*tasks)) == list(range(COUNT))
+        loop.run_until_complete(waiting)
+        loop.close()
+
     def test_that_add_more_do_not_keep_the_loop(self, producer: Producer, topic: str) -> None:
         """What a callback adds is called in the loop's next iteration, as by asyncio's futures."""
         calls = iterations = 0
@@ -347,6 +414,30 @@ class TestCallbacks:
 
         run(main())
         assert told == []
+
+
+def test_a_ctrl_c_in_the_loops_reader_leaves_nobody_asleep(
+    producer: Producer, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interruptions = [KeyboardInterrupt()]
+    leave_if_idle = LoopReader.leave_if_idle
+
+    def leave(reader: LoopReader) -> None:
+        if interruptions:
+            raise interruptions.pop()
+        leave_if_idle(reader)
+
+    monkeypatch.setattr(LoopReader, "leave_if_idle", leave)
+    loop = asyncio.new_event_loop()
+
+    async def main() -> list[RecordMetadata]:
+        return await asyncio.gather(*map(wait_in, send_all(producer, topic)))
+
+    waiting = loop.create_task(main())
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(waiting)
+    assert offsets(loop.run_until_complete(waiting)) == list(range(COUNT))
+    loop.close()
 
 
 class CountingSelector(selectors.DefaultSelector):

@@ -27,7 +27,7 @@ from tests.waiting import TIMEOUT, eventually
 
 DRIVERS = True
 
-COUNTS = {"few": 1, "some": 1_000, "many": 5_000}
+COUNTS = {"few": 1, "some": 1_000, "many": 20_000}
 LATE = 100
 """Records that are pending when the broker dies."""
 

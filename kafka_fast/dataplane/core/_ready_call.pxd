@@ -13,6 +13,7 @@ cdef class ReadyCall:
     cdef object __weakref__
 
     cdef object begin(self)
+    cdef int drop(self) except -1
     cdef str name(self)
 
 

@@ -34,6 +34,10 @@ cdef class ReadyCall:
         """Do the work, and return its result; or set `rest`, if the work has to wait."""
         raise NotImplementedError
 
+    cdef int drop(self) except -1:
+        """Let go of what `begin` would need: it is not called any more."""
+        raise NotImplementedError
+
     def __await__(self):
         if self.rest is not None and self.rest.cr_frame is not None:
             raise RuntimeError("coroutine is being awaited already")
@@ -54,6 +58,7 @@ cdef class ReadyCall:
         rest = self.rest
         self.is_begun = True
         if rest is None:
+            self.drop()
             raise (kind if isinstance(kind, BaseException) else kind() if value is None else value)
         try:
             return rest.throw(kind if value is None else value)
@@ -66,9 +71,11 @@ cdef class ReadyCall:
         """End the call where it waits, as a coroutine's method of this name."""
         rest = self.rest
         self.is_begun = True
-        if rest is not None:
-            rest.close()
-            self.rest = None
+        if rest is None:
+            self.drop()
+            return
+        rest.close()
+        self.rest = None
 
     def __reduce__(self):
         """Refuse to be copied, as coroutines do: a copy would do the work once more."""

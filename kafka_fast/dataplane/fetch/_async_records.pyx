@@ -50,6 +50,8 @@ cdef class NextRecord(ReadyCall):
 
     cdef object begin(self):
         cdef AsyncRecords own = self.records
+        if own is None:
+            raise TypeError("NextRecord is made by AsyncRecords")
         if own.first is not None:
             self.rest = own.first()
             own.first = None
@@ -59,6 +61,10 @@ cdef class NextRecord(ReadyCall):
             return next(own.records)
         self.rest = own.wait()
         return None
+
+    cdef int drop(self) except -1:
+        self.records = None
+        return 0
 
 
 send_in_steps(NextRecord)

@@ -40,6 +40,7 @@ from kafka_fast.dataplane.produce.entry cimport (
     count_of,
     entry,
     is_plain_bytes,
+    is_plain_str,
     item_of,
     replace_entry,
 )
@@ -51,7 +52,6 @@ from kafka_fast.errors import DeliveryError, Outcome, UsageError, WouldWaitError
 from kafka_fast.logs import LONG as LONG_WAIT
 
 cdef extern from "Python.h":
-    bint PyUnicode_CheckExact(object item)
     char* bytes_of "PyBytes_AS_STRING"(PyObject* item)
     Py_ssize_t size_of "PyBytes_GET_SIZE"(PyObject* item)
 
@@ -61,7 +61,7 @@ cdef double LONG = LONG_WAIT  # seconds after which a wait is told of
 
 cdef str name_of_topic(object topic):
     """Return a topic's name as exactly a str: some have an Enum for their topics."""
-    if PyUnicode_CheckExact(topic):
+    if is_plain_str(<PyObject*>topic):
         return topic
     if not isinstance(topic, str):
         raise TypeError(f"topic must be str, not {type(topic).__name__}")
@@ -356,7 +356,7 @@ cdef inline int append(Accumulator self, TopicQueues topic, const kf_record* rec
                                  + 256, &wait)
 
 
-# ---- the short way in: see `entry` ----
+# ---- the short way in: see `entry.pxd` ----
 
 # What a plain call brings, borrowed from it: bytes, for the topic of the call before.
 cdef struct plain_call:

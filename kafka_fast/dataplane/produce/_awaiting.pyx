@@ -5,8 +5,9 @@
     add_done_callback ───────────┘   (one a batch)  (one a loop)
 
 A thousand awaited records of a batch are a thousand entries of a dictionary, but one wake of the
-loop, which tells of every batch that has ended by then. Callbacks that are added to a future whose
-fate is known run in the loop's next iteration, as those of an `asyncio.Future` do.
+loop, which tells of every batch that has ended by then. The first callbacks run in the iteration
+that was woken: tasks that await records go on in it. The others, and those that are added to a
+future whose fate is known, run in the next one, as all those of an `asyncio.Future` do.
 
 A `DeliveryFuture` looks like an asyncio future, so `gather` makes no task for it. But each `await`
 yields a `Waiter` of its own: a task that is cancelled cancels what it waits for, and that must not
@@ -129,8 +130,12 @@ def run_due(LoopWaits waits, list due):
             waits.loop.call_soon(run_due, waits, due[i:])
             raise
         except BaseException as error:
-            waits.loop.call_exception_handler({"message": f"exception in callback {callback!r}",
-                                               "exception": error, "future": future})
+            try:
+                waits.loop.call_exception_handler({"message": f"exception in callback {callback!r}",
+                                                   "exception": error, "future": future})
+            except BaseException:  # the user's handler may end the loop
+                waits.loop.call_soon(run_due, waits, due[i:])
+                raise
 
 
 @cython.final
@@ -141,7 +146,7 @@ cdef class LoopWaits:
         queues: Whose batches.
         loop: The event loop, which runs in this thread.
         take: Takes note of ended batches, and hands over what waits for them.
-        wake: Ends the loop's sleep, and has it call `settle`.
+        wake: Ends the loop's sleep, and has it call `take_due` and `run`.
     """
 
     def __init__(self, Queues queues, loop, take, wake):
@@ -159,7 +164,7 @@ cdef class LoopWaits:
         return not self.open and not self.ended
 
     def take_due(self):
-        """Take the callbacks of the batches that have ended, as `run` wants them."""
+        """Take the callbacks of the batches that have ended, as `run_due` wants them."""
         cdef BatchWaits waits
         cdef Py_ssize_t i
         cdef list due = []
@@ -188,6 +193,9 @@ cdef class LoopWaits:
         The loop calls this when it is woken. Tasks go on here: to wait for its next iteration would
         cost the loop another look at all its descriptors. One handle for each callback would cost
         as much as all the rest.
+
+        Args:
+            due: See `run_due`.
         """
         cdef Py_ssize_t step = 3 * CALLBACKS_PER_HANDLE
         cdef Py_ssize_t i

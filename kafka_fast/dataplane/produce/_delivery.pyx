@@ -200,7 +200,9 @@ cdef class DeliveryFuture:
 
     def __iter__(self):
         """Do what `__await__` does, for a `yield from`, as asyncio's futures do."""
-        return self
+        cdef YieldFrom steps = YieldFrom.__new__(YieldFrom)
+        steps.future = self
+        return steps
 
     def __next__(self):
         """Take a step of an `await`: return what is waited for, or end with the result."""
@@ -290,6 +292,27 @@ cdef object cancelled_error():
     import asyncio
 
     return asyncio.CancelledError()
+
+
+@cython.final
+@cython.no_gc
+cdef class YieldFrom:
+    """What `yield from` iterates over. A list of it, or a star before it, ends with an error."""
+
+    cdef DeliveryFuture future
+    cdef bint has_waited
+
+    def __init__(self):
+        raise TypeError("YieldFrom is made when a handle is iterated over")
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.has_waited and not self.future.done():
+            raise RuntimeError("await wasn't used with future")  # in asyncio's own words
+        self.has_waited = True
+        return next(self.future)
 
 
 cdef object known_result(DeliveryFuture future):

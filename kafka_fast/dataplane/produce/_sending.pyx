@@ -141,10 +141,13 @@ cdef class SendCall(ReadyCall):
 
     cdef object begin(self):
         cdef AsyncSender sender = self.sender
+        if sender is None:
+            raise TypeError("SendCall is made by Producer.send")
         self.sender = None
         return self.begin_plain(sender) if self.arguments is None else self.begin_other(sender)
 
     cdef object begin_plain(self, AsyncSender sender):
+        """Begin a call that has a topic and a value."""
         cdef PyObject* topic = self.topic
         cdef PyObject* value = self.value
         cdef PyObject* key = self.key
@@ -167,6 +170,7 @@ cdef class SendCall(ReadyCall):
             Py_XDECREF(key)
 
     cdef object begin_other(self, AsyncSender sender):
+        """Begin a call that has `arguments`."""
         topic, value, key, partition, timestamp_ms, headers, on_delivery = self.arguments
         self.arguments = None
         if on_delivery is None and sender.may_send():
@@ -179,10 +183,22 @@ cdef class SendCall(ReadyCall):
                                          on_delivery)
         return None
 
+    cdef int drop(self) except -1:
+        self.sender = self.arguments = None
+        self.drop_record()
+        return 0
+
+    cdef void drop_record(self) noexcept:
+        cdef PyObject* topic = self.topic
+        cdef PyObject* value = self.value
+        cdef PyObject* key = self.key
+        self.topic = self.value = self.key = NULL
+        Py_XDECREF(topic)
+        Py_XDECREF(value)
+        Py_XDECREF(key)
+
     def __dealloc__(self):
-        Py_XDECREF(self.topic)
-        Py_XDECREF(self.value)
-        Py_XDECREF(self.key)
+        self.drop_record()
 
     cdef str name(self):
         return "Producer.send"
@@ -202,10 +218,10 @@ cdef SendCall new_call(AsyncSender sender):
     return call
 
 
-# ---- the short way in: see `entry` ----
+# ---- the short way in: see `entry.pxd` ----
 
 cdef PyObject* NONE = <PyObject*>None
-cdef PyObject* KEY = <PyObject*>"key"
+cdef PyObject* KEY = <PyObject*>"key"  # interned, as the names of arguments are
 cdef entry send_as_it_stands
 
 
@@ -214,7 +230,7 @@ cdef object enter_send(AsyncSender self, PyObject** args, Py_ssize_t count, PyOb
     cdef PyObject* key = NULL
     if names != NULL and count == 2 and count_of(names) == 1 and item_of(names, 0) == KEY:
         names = NULL
-        count = 3  # the key lies where it would lie without its name
+        count = 3  # the key lies where it would lie without its name: it is the third argument
     if count == 3 and args[2] != NONE:
         key = args[2]
     if (names != NULL or count < 2 or count > 3 or not is_plain_str(args[0])
