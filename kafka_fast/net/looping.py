@@ -189,11 +189,18 @@ async def _in_thread(function: Callable[[], object]) -> object:
             if error is not None:
                 raise error from None
 
+    thread = threading.Thread(target=call, name="kf-close", daemon=True)
     try:
-        threading.Thread(target=call, name="kf-close", daemon=True).start()
+        thread.start()
     except RuntimeError:  # out of threads, or the interpreter ends
         return function()
-    return await done
+    try:
+        return await done
+    finally:
+        if not done.cancelled():
+            # All it has left is to come out of its write to the loop's descriptor. If the loop was
+            # closed meanwhile, that number might be another file's already.
+            thread.join()
 
 
 def _settle(
