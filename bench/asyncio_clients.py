@@ -29,6 +29,10 @@ from kafka_fast.testing.null_broker import NullBroker
 from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
 
 RECORDS = {BLOCKING: 1_000_000, AIO: 1_000_000, "aiokafka": 60_000, "asyncio": 200_000}
+SHORT = ("send", "send, in order", "batches")
+TURNS = 3
+"""Runs in each round of short ways: a million records take a quarter of a second or less, and the
+runs differ by a quarter."""
 REAL = "asyncio real"
 """The section of what was measured with real Kafka; the other is that of the null broker."""
 
@@ -88,8 +92,10 @@ def measure_at_kafka(rounds: int) -> Iterator[dict[str, Any]]:
 
 
 def one_round(bootstrap: str | None) -> Iterator[dict[str, Any]]:
-    """Run every way once, each in a process of its own."""
-    for way, client in (*PRODUCING, *READING):
+    """Run every way, each run in a process of its own."""
+    ways = [*PRODUCING, *READING]
+    short = [(way, client) for way, client in ways if way in SHORT and client != "aiokafka"]
+    for way, client in (*ways, *(TURNS - 1) * short):
         command = [sys.executable, __file__, "--way", way, "--client", client]
         if bootstrap is not None:
             command += ["--bootstrap", bootstrap]
