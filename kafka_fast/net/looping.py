@@ -197,7 +197,7 @@ async def _in_thread(function: Callable[[], object]) -> object:
     try:
         return await done
     finally:
-        if not done.cancelled():
+        if done.done() and not done.cancelled():  # else the call may go on for long
             # All it has left is to come out of its write to the loop's descriptor. If the loop was
             # closed meanwhile, that number might be another file's already.
             thread.join()
