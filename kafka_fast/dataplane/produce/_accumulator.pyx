@@ -37,11 +37,12 @@ from kafka_fast.dataplane.produce._partitioner cimport (
 )
 from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.dataplane.produce.entry cimport (
-    count_of,
     entry,
+    is_only_name,
     is_plain_bytes,
     is_plain_str,
-    item_of,
+    names_third,
+    or_null,
     replace_entry,
 )
 from kafka_fast.dataplane.core.state cimport *
@@ -364,8 +365,6 @@ cdef struct plain_call:
     PyObject* key       # NULL: none
     PyObject* callback  # NULL: none
 
-cdef PyObject* NONE = <PyObject*>None
-cdef PyObject* KEY = <PyObject*>"key"
 cdef PyObject* ON_DELIVERY = <PyObject*>"on_delivery"
 cdef entry send_as_it_stands
 cdef entry send_nowait_as_it_stands
@@ -376,22 +375,19 @@ cdef inline bint is_plain(Accumulator self, PyObject** args, Py_ssize_t count, P
     """Return whether the call is such a plain one; `call` gets what it brings."""
     call.callback = <PyObject*>self.on_delivery
     if names != NULL:
-        if count_of(names) != 1:
-            return False
-        if item_of(names, 0) == KEY and count == 2:
-            count = 3  # the key lies where it would lie without its name
-        elif item_of(names, 0) == ON_DELIVERY:
-            if args[count] != NONE:
+        if names_third(names, count):
+            count = 3
+        elif is_only_name(names, ON_DELIVERY):
+            if or_null(args[count]) != NULL:
                 call.callback = args[count]
         else:
             return False
     if (count < 2 or count > 3 or args[0] != <PyObject*>self.last_name
             or not is_plain_bytes(args[1]) or not self.plain or self._queues.refuses):
         return False
-    if call.callback == NONE:
-        call.callback = NULL
+    call.callback = or_null(call.callback)
     call.value = args[1]
-    call.key = args[2] if count == 3 and args[2] != NONE else NULL
+    call.key = or_null(args[2]) if count == 3 else NULL
     return call.key == NULL or is_plain_bytes(call.key)
 
 

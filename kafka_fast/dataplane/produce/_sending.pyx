@@ -21,11 +21,11 @@ from kafka_fast.dataplane.produce._accumulator cimport (
 )
 from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.produce.entry cimport (
-    count_of,
     entry,
     is_plain_bytes,
     is_plain_str,
-    item_of,
+    names_third,
+    or_null,
     replace_entry,
 )
 from kafka_fast.dataplane.core.state cimport *
@@ -220,19 +220,17 @@ cdef SendCall new_call(AsyncSender sender):
 
 # ---- the short way in: see `entry.pxd` ----
 
-cdef PyObject* NONE = <PyObject*>None
-cdef PyObject* KEY = <PyObject*>"key"  # interned, as the names of arguments are
 cdef entry send_as_it_stands
 
 
 cdef object enter_send(AsyncSender self, PyObject** args, Py_ssize_t count, PyObject* names):
     cdef SendCall call
     cdef PyObject* key = NULL
-    if names != NULL and count == 2 and count_of(names) == 1 and item_of(names, 0) == KEY:
+    if names != NULL and names_third(names, count):
         names = NULL
-        count = 3  # the key lies where it would lie without its name: it is the third argument
-    if count == 3 and args[2] != NONE:
-        key = args[2]
+        count = 3
+    if count == 3:
+        key = or_null(args[2])
     if (names != NULL or count < 2 or count > 3 or not is_plain_str(args[0])
             or not is_plain_bytes(args[1]) or (key != NULL and not is_plain_bytes(key))
             or self.accumulator is None):

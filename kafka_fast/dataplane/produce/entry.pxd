@@ -33,3 +33,18 @@ cdef inline entry replace_entry(object method, void* by) except NULL:
         raise SystemError(f"{method.__name__} is not called as its entry would be")
     definition.ml_meth = by
     return before
+
+
+cdef inline bint is_only_name(PyObject* names, PyObject* name) noexcept:
+    """Return whether a call names this argument, which is interned, and no other."""
+    return count_of(names) == 1 and item_of(names, 0) == name
+
+
+cdef inline bint names_third(PyObject* names, Py_ssize_t count) noexcept:
+    """Return whether a call brings two arguments, and `key` by name: where a third would lie."""
+    return count == 2 and is_only_name(names, <PyObject*>"key")
+
+
+cdef inline PyObject* or_null(PyObject* item) noexcept:
+    """Return NULL for None."""
+    return NULL if item == <PyObject*>None else item
