@@ -245,6 +245,8 @@ test-long: build wheel $(VENV)/test.stamp $(VENV)/spark.stamp
 	$(MAKE) --no-print-directory sanitize-long
 	$(call passed,$@)
 
+# Also the long tests of streams: what a driver that is killed leaves is each Spark's own.
+STREAMS := tests/integration/test_spark_streams.py
 # $(1): name of an environment beside .venv; $(2): its Python; $(3): what pip installs for PySpark.
 define test_spark
 	$(2) -m venv $(1)
@@ -254,6 +256,7 @@ define test_spark
 		pathlib.Path(sysconfig.get_path("purelib"), "kafka_fast_checkout.pth").write_text("$(CURDIR)\n")'
 	$(1)/bin/python setup.py -q build_ext --inplace
 	PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python -m pytest -q -m spark
+	PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python -m pytest -q -m spark --long $(STREAMS)
 endef
 
 # PySpark 3.5 knows Python up to 3.11. Extensions carry their Python in the name.

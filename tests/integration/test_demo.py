@@ -90,10 +90,10 @@ def as_parquet(folder: Path, name: str) -> Path:
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (as_csv, "rows.csv"),
+        pytest.param(as_csv, "rows.csv", marks=pytest.mark.long),
         (as_csv, "rows.CSV.gz"),
-        (as_json, "rows.json"),
-        (as_json, "rows.jsonl"),
+        pytest.param(as_json, "rows.json", marks=pytest.mark.long),
+        pytest.param(as_json, "rows.jsonl", marks=pytest.mark.long),
         (as_json, "with space.ndjson"),
         (as_parquet, "rows.parquet"),
     ],

@@ -277,9 +277,8 @@ def writing(kafka: EmbeddedKafka, topic: str) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize(
-    "kept", ["initialOffsetsLocation", pytest.param("commitOffsetsToGroup", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("kept", ["initialOffsetsLocation", "commitOffsetsToGroup"])
 def test_first_offsets_survive_a_driver_that_is_killed(
     kafka: EmbeddedKafka, topic: str, tmp_path: Path, kept: str
 ) -> None:

@@ -81,6 +81,14 @@ def producer_on(kafka: EmbeddedKafka, producer_class: Any) -> Iterator[MakeProdu
 
 
 @pytest.fixture
+def producer(producer_on: MakeProducer, topic: str) -> Producer:
+    """One that need not wait for metadata; whoever awaits makes its batches leave."""
+    one = producer_on(linger_ms=10_000)
+    one.partitions_for(topic)
+    return one
+
+
+@pytest.fixture
 def consumer_on(kafka: EmbeddedKafka, consumer_class: Any) -> Iterator[MakeConsumer]:
     """Consumers that begin with the first record and are closed in the end; short waits."""
     made: list[Consumer] = []
