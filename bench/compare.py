@@ -1,6 +1,6 @@
 """Compare kafka_fast with the other Python clients, and write RESULTS.md.
 
-    python bench/compare.py                  the quick set, up to 20 minutes
+    python bench/compare.py                  the quick set, about 30 minutes
     FULL=1 python bench/compare.py           more records and rounds
     python bench/compare.py --only null      one section, or several
 

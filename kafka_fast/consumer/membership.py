@@ -144,7 +144,7 @@ class Membership:
         except GeneratorExit:
             raise
         except BaseException:
-            yield from self._leave(self._core.now() + GRACE)
+            yield from self._leave(self._core.now())
             raise
         yield from self._leave(deadline)
 
@@ -157,6 +157,11 @@ class Membership:
             yield from self._give_up(wanted, deadline)
 
     def _leave(self, deadline: float) -> Steps[None]:
+        """Leave the group. Where no time is left, it is still tried for `GRACE`.
+
+        The other members need not wait for session.timeout.ms then.
+        """
+        deadline = max(deadline, self._core.now() + GRACE)
         left: Answer[bool] = Answer()
         self._core.call(lambda now: self._core.control.leave(now, lambda: left.set(True)))
         try:
