@@ -244,8 +244,8 @@ class Consumer(ConsumerBase):
         background, in a task of its own.
 
         Args:
-            timeout: Seconds for all of this; None: default.api.timeout.ms. Where no time is left,
-                leaving the group is still tried for 0.1 s.
+            timeout: Seconds for all of this; None: default.api.timeout.ms. With 0, leaving the
+                group is still tried for 0.1 s.
 
         Raises:
             KafkaTimeoutError: Another task did not come out of its call: nothing is closed.

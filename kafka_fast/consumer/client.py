@@ -298,8 +298,8 @@ class Consumer(ConsumerBase):
         a forked child does nothing either.
 
         Args:
-            timeout: Seconds for all of this; None: default.api.timeout.ms. Where no time is left,
-                leaving the group is still tried for 0.1 s.
+            timeout: Seconds for all of this; None: default.api.timeout.ms. With 0, leaving the
+                group is still tried for 0.1 s.
 
         Raises:
             KafkaTimeoutError: Another thread did not come out of its call: nothing is closed.

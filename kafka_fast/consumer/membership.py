@@ -135,7 +135,12 @@ class Membership:
         yield from self.run_callbacks()
 
     def _leave_after_commits(self, deadline: float) -> Steps[None]:
-        """Leave the group once all commits under way have ended."""
+        """Leave the group once all commits under way have ended.
+
+        If no time is left, leaving is still tried for `GRACE`: the other members need not wait for
+        session.timeout.ms then.
+        """
+        leave_until = max(deadline, self._core.now() + GRACE)
         self.subscription = None
         self._listener = None
         self._has_had_partitions = False
@@ -144,9 +149,9 @@ class Membership:
         except GeneratorExit:
             raise
         except BaseException:
-            yield from self._leave(self._core.now())
+            yield from self._leave(self._core.now() + GRACE)
             raise
-        yield from self._leave(deadline)
+        yield from self._leave(leave_until)
 
     def _give_up_all(self, deadline: float) -> Steps[None]:
         """Commit and tell the listener, as if all partitions were revoked."""
@@ -157,11 +162,6 @@ class Membership:
             yield from self._give_up(wanted, deadline)
 
     def _leave(self, deadline: float) -> Steps[None]:
-        """Leave the group. Where no time is left, it is still tried for `GRACE`.
-
-        The other members need not wait for session.timeout.ms then.
-        """
-        deadline = max(deadline, self._core.now() + GRACE)
         left: Answer[bool] = Answer()
         self._core.call(lambda now: self._core.control.leave(now, lambda: left.set(True)))
         try:
