@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from kafka_fast.aio.listener import RebalanceListener
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
 from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.for_statement import looping_frame
 from kafka_fast.consumer.membership import OnCommit
 from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.consumer.upto import Upto
@@ -100,7 +102,7 @@ class Consumer(ConsumerBase):
             raise UsageError("no topics are given: `await consumer.unsubscribe()` to read none")
 
     async def unsubscribe(self) -> None:
-        """Stop reading, and leave the group."""
+        """Commit if that is automatic, as `close` does; stop reading, and leave the group."""
         await self._driver.run(self._calls.unsubscribe())
 
     # Records
@@ -134,22 +136,23 @@ class Consumer(ConsumerBase):
         raise AssertionError("an iterator was asked for a record that it does not have")
 
     def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Read record by record, for ever; as `kafka_fast.Consumer.__iter__`."""
+        """Read record by record, without end; as `kafka_fast.Consumer.__iter__`."""
         with self._turn:
-            records = self._unread.iterator()
-            return AsyncRecords(records, self._first_record, self._next_record, self._core.plane)
+            self._unread.come_back()
+            records = self._unread.the_iterator()
+            frame = looping_frame(sys._getframe(1))
+            return AsyncRecords(records, self._next_record, frame, self._core.plane)
 
-    async def _first_record(self) -> ConsumerRecord:
-        await self._driver.run(self._calls.begin_loop())
-        return await self._next_record()
-
-    async def _next_record(self) -> ConsumerRecord:
-        """Let other tasks run, if the loop was held for too long; return the next record."""
+    async def _next_record(self, loop: AsyncRecords) -> ConsumerRecord:
+        """Let other tasks run, if the event loop was held for too long; return the next record."""
+        loop.begin_next()
+        if loop.is_new():
+            await self._driver.run(self._calls.begin_loop())
         with self._turn:
             self._unread.come_back()  # a cancellation from here on interrupts no work
             await self._driver.yield_if_due()
-        iterator = self._unread.the_iterator()
-        if iterator.has_next():
+            self._core.waits.check_wakeup()
+        if self._unread.the_iterator().has_next():
             self._unread.reach()
         else:
             handover = RecordHandover()
@@ -160,10 +163,10 @@ class Consumer(ConsumerBase):
             except BaseException:  # a cancellation, too
                 self._unread.take_back(handover)
                 raise
-        return next(iterator)
+        return loop.take_next()
 
     def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords]:
-        """Return an endless iterator over the records of polls; empty polls are left out."""
+        """Return an endless iterator over the records of polls; as `kafka_fast.Consumer.batches`."""
         return AsyncBatches(self, max_records)
 
     # Positions and offsets
@@ -239,9 +242,9 @@ class Consumer(ConsumerBase):
     async def close(self, timeout: float | None = None) -> None:
         """Commit if that is automatic, tell the listener, leave the group, and stop. Any task.
 
-        All records that were handed over count as done; but see `__aexit__`. If another task is in
-        a call, that call ends with a WakeupError. A close that is cancelled goes on in the
-        background, in a task of its own.
+        What is committed is said at `kafka_fast.Consumer.close`. If another task is in a call, that
+        call ends with a WakeupError. A close that is cancelled goes on in the background, in a task
+        of its own.
 
         Args:
             timeout: Seconds for all of this; None: default.api.timeout.ms. With 0, leaving the
@@ -250,7 +253,7 @@ class Consumer(ConsumerBase):
         Raises:
             KafkaTimeoutError: Another task did not come out of its call: nothing is closed.
         """
-        await self._close(timeout, is_interrupted=False)
+        await self._close(timeout, is_interrupted=sys.exc_info()[0] is not None)
 
     async def _close(self, timeout: float | None, *, is_interrupted: bool) -> None:
         steps = self._calls.close(
@@ -285,12 +288,7 @@ class Consumer(ConsumerBase):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close. Work that an exception has interrupted is not committed.
-
-        Interrupted work is the record that a loop was working on, or the records of the last poll,
-        except those that were committed by hand since. An exception of `poll` itself interrupts
-        nothing.
-        """
+        """Close, as `close` does; an exception of this block counts as being handled."""
         await self._close(None, is_interrupted=error is not None)
 
 
@@ -310,7 +308,7 @@ class AsyncBatches:
         return self
 
     async def __anext__(self) -> ConsumerRecords:
-        """Wait for records. All records that were returned before count as done."""
+        """Wait for records. Automatic commits cover all records that were returned before."""
         while not (records := await self._consumer.poll(ITERATION_WAIT, self._max_records)):
             pass
         return records

@@ -68,7 +68,7 @@ class ConsumerBase:
         raise NotImplementedError
 
     def _refill(self, handover: RecordHandover) -> None:
-        """Wait for records without limit and take them; all records before count as done."""
+        """Wait for records without limit and take them; all records before are covered."""
         raise NotImplementedError
 
     # Subscription and assignment
@@ -123,7 +123,7 @@ class ConsumerBase:
     # Records
 
     def _begin_take(self, timeout: float, max_records: int | None) -> tuple[int, float]:
-        """Begin a poll: all records that the user got before count as done.
+        """Begin a poll: automatic commits cover all records that the user got before.
 
         The caller has the turn.
 
@@ -145,9 +145,11 @@ class ConsumerBase:
     def wakeup(self) -> None:
         """Raise WakeupError in the thread or task that uses this consumer. Any thread.
 
-        The error ends the wait that this thread or task is in, or its next poll or wait.
+        The error ends the wait that this thread or task is in, or its next poll or wait. A loop
+        over records ends after the current record.
         """
         self._core.wakeup()
+        self._unread.interrupt()
 
     # Positions
 

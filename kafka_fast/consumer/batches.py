@@ -28,7 +28,7 @@ class Batches:
         return self
 
     def __next__(self) -> ConsumerRecords:
-        """Wait for records. All records that were returned before count as done."""
+        """Wait for records. Automatic commits cover all records that were returned before."""
         handover = RecordHandover()
         try:
             self._refill(handover)

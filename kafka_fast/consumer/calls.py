@@ -10,6 +10,7 @@ Thread: the caller's.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -78,8 +79,9 @@ class ConsumerCalls:
 
     def unsubscribe(self) -> Steps[None]:
         """Stop reading, and leave the group."""
+        is_interrupted = sys.exc_info()[0] is not None
         with self._turn:
-            yield from self._steps.unsubscribe(self.deadline(None))
+            yield from self._steps.unsubscribe(self.deadline(None), is_interrupted=is_interrupted)
 
     def begin_loop(self) -> Steps[None]:
         """Handle group news before a loop: a rebalance may have taken unread records away."""
@@ -101,12 +103,12 @@ class ConsumerCalls:
         """Commit offsets for the group.
 
         A commit that was begun goes on after an interruption: its outcome is not known, but its
-        records are done.
+        records are covered.
         """
         with self._turn:
             membership, unread = self._steps.membership, self._steps.unread
             membership.group  # noqa: B018  raises without a group.id
-            offsets = unread.done_offsets() if upto is None else offsets_of(upto)
+            offsets = unread.handed_over() if upto is None else offsets_of(upto)
             deadline = self.deadline(timeout)
             if not sync:
                 membership.commit_later(offsets, callback, deadline)
@@ -198,7 +200,7 @@ class ConsumerCalls:
 
         Args:
             timeout: seconds; None: default.api.timeout.ms.
-            is_interrupted: whether an exception interrupted the user's work on the last records.
+            is_interrupted: whether an exception is on its way; see `Unread.give_up`.
             begin: called before anything is closed.
         """
         if self._core.has_ended:

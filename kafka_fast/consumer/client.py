@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from types import TracebackType
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
 from kafka_fast.consumer.batches import Batches
 from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.for_statement import looping_frame
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.membership import OnCommit
 from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.consumer.upto import Upto
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from kafka_fast.dataplane.fetch._blocking_records import BlockingRecords
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.net.threaded_host import ThreadedHost
@@ -93,7 +96,7 @@ class Consumer(ConsumerBase):
             self.unsubscribe()
 
     def unsubscribe(self) -> None:
-        """Stop reading, and leave the group."""
+        """Commit if that is automatic, as `close` does; stop reading, and leave the group."""
         self._core.driver.run(self._calls.unsubscribe())
 
     # Records
@@ -101,8 +104,8 @@ class Consumer(ConsumerBase):
     def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
         """Return records, as soon as there are any.
 
-        Records of earlier calls now count as done, for automatic commits. Rebalances happen in this
-        call, and so the listener is called in it.
+        Automatic commits now cover the records of earlier calls. Rebalances happen in this call,
+        and so the listener is called in it.
 
         Args:
             timeout: Seconds to wait if there are no records; 0 takes those that are already here.
@@ -132,22 +135,36 @@ class Consumer(ConsumerBase):
             self._end_take()
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Read record by record, for ever.
+        """Read record by record, without end; `wakeup` ends the loop after the current record.
 
-        A record counts as done when the next one is asked for, or another loop begins. If a loop is
-        left, the records that it has not reached come with the next poll or loop.
+        A record is covered by automatic commits when the next one is asked for, or another loop
+        begins. A `for` statement that is left by `break` or `return` covers its last record, too;
+        one that is left by an exception does not. The records that a loop has not reached come with
+        the next poll or loop.
         """
         with self._turn:
+            self._unread.come_back()
             self._core.driver.run(self._calls.begin_loop())
-            return self._unread.iterator()
+            records = self._unread.the_iterator()
+            return BlockingRecords(records, self._ask, looping_frame(sys._getframe(1)))
+
+    def _ask(self) -> None:
+        """Note that a loop asks for its next record."""
+        with self._turn:
+            self._unread.ask()
 
     def _refill(self, handover: RecordHandover, max_records: int | None = None) -> None:
-        """Wait for records without limit and take them; all records before count as done."""
+        """Wait for records without limit and take them; all records before are covered."""
         while not handover:
             self._take(handover, ITERATION_WAIT, max_records)
 
     def batches(self, max_records: int | None = None) -> Iterator[ConsumerRecords]:
-        """Return an endless iterator over the records of polls; empty polls are left out."""
+        """Return an endless iterator over the records of polls; empty polls are left out.
+
+        Automatic commits cover a batch when the next one is asked for, and not when the loop is
+        left. To commit what was handled of a batch, call `commit(record)` with the last record that
+        was handled.
+        """
         return Batches(self._unread, partial(self._refill, max_records=max_records))
 
     # Positions and offsets
@@ -290,12 +307,17 @@ class Consumer(ConsumerBase):
     def close(self, timeout: float | None = None) -> None:
         """Commit if that is automatic, tell the listener, leave the group, and stop. Any thread.
 
-        All records that were handed over count as done; but see `__exit__`. A static member
-        (group.instance.id) does not leave: its partitions wait for its return.
+        An automatic commit covers a record only if the next one was asked for, or if a `for`
+        statement was left after it by `break` or `return`. So the records of the last poll or batch
+        are not committed: call `commit` for these. While an exception is being handled, the last
+        record of a loop is not committed in any case. In a listener that this call runs,
+        `commit()` without arguments commits no more either.
 
-        If another thread is in a call, that call ends with a WakeupError, and its records do not
-        count as done. This call waits for that, then closes. A second call does nothing. A call in
-        a forked child does nothing either.
+        A static member (group.instance.id) does not leave: its partitions wait for its return.
+
+        If another thread is in a call, that call ends with a WakeupError, and its records are not
+        committed. This call waits for that, then closes. A second call does nothing. A call in a
+        forked child does nothing either.
 
         Args:
             timeout: Seconds for all of this; None: default.api.timeout.ms. With 0, leaving the
@@ -304,7 +326,7 @@ class Consumer(ConsumerBase):
         Raises:
             KafkaTimeoutError: Another thread did not come out of its call: nothing is closed.
         """
-        self._close(timeout, is_interrupted=False)
+        self._close(timeout, is_interrupted=sys.exc_info()[0] is not None)
 
     def _close(self, timeout: float | None, *, is_interrupted: bool) -> None:
         self._core.driver.run(
@@ -320,10 +342,5 @@ class Consumer(ConsumerBase):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close. Work that an exception has interrupted is not committed.
-
-        Interrupted work is the record that a loop was working on, or the records of the last poll,
-        except those that were committed by hand since. An exception of `poll` itself interrupts
-        nothing.
-        """
+        """Close, as `close` does; an exception of this block counts as being handled."""
         self._close(None, is_interrupted=error is not None)

@@ -5,9 +5,8 @@
 
 Code that may wait, or that calls the user, is written as steps (`net/steps.py`).
 
-This module also decides what is committed, and when. A record counts as done once the user asks for
-the next ones. So an automatic commit covers the positions at the beginning of a poll, never the
-records that this poll hands over.
+This module also decides when an automatic commit is sent. It names what is covered (`unread.py`):
+the positions at the beginning of a poll, never the records that this poll hands over.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Membership:
         Args:
             consumer: the argument of listeners.
             core: reaches the control plane.
-            unread: knows which records are done.
+            unread: knows which records are covered.
             settings: the consumer's configuration.
         """
         self._consumer = consumer
@@ -126,11 +125,11 @@ class Membership:
         yield from self._leave_after_commits(deadline)
 
     def end(self, deadline: float) -> Steps[None]:
-        """Commit done records, if commits are automatic, and leave the group, if in one."""
+        """Commit covered records, if commits are automatic, and leave the group, if in one."""
         if self.is_subscribed:
             yield from self.unsubscribe(deadline)
         elif self._settings.group_id is not None:
-            yield from self.commit_done(deadline)
+            yield from self.commit_covered(deadline)
             yield from self.finish_commits(deadline)
         yield from self.run_callbacks()
 
@@ -193,7 +192,7 @@ class Membership:
         return bool(self._callbacks) or self._reading.has_group_news
 
     def commit_if_due(self) -> None:
-        """Commit done records in the background, if commits are automatic and one is due.
+        """Commit covered records in the background, if commits are automatic and one is due.
 
         None is begun while the last one is under way: on a slow network they would pile up, and the
         last commit of a close would wait for all of them.
@@ -417,7 +416,7 @@ class Membership:
             logger.warning("%s: what was read may be read again", error)
 
     def commit_in_background(self, on_end: Callable[[], object] = lambda: None) -> bool:
-        """Commit done records, if commits are automatic; a failure is only logged.
+        """Commit covered records, if commits are automatic; a failure is only logged.
 
         Args:
             on_end: called when the commit has ended. Control thread.
@@ -425,16 +424,16 @@ class Membership:
         Returns:
             Whether a commit has begun.
         """
-        offsets = self._unread.done_offsets()
+        offsets = self._unread.covered()
         if not self._settings.enable_auto_commit or not offsets:
             return False
         deadline = self._core.now() + self._settings.default_api_timeout
         self.commit_later(offsets, None, deadline, on_end)
         return True
 
-    def commit_done(self, deadline: float) -> Steps[None]:
-        """Commit done records, if commits are automatic, and wait for the answer."""
-        offsets = self._unread.done_offsets()
+    def commit_covered(self, deadline: float) -> Steps[None]:
+        """Commit covered records, if commits are automatic, and wait for the answer."""
+        offsets = self._unread.covered()
         if not self._settings.enable_auto_commit or not offsets:
             return
         try:
@@ -445,7 +444,7 @@ class Membership:
     def _commit_before_revocation(
         self, owned: frozenset[TopicPartition], deadline: float
     ) -> Steps[None]:
-        offsets = {it: at for it, at in self._unread.done_offsets().items() if it in owned}
+        offsets = {it: at for it, at in self._unread.covered().items() if it in owned}
         try:
             if offsets:
                 yield from self.commit(offsets, deadline, is_last=True)

@@ -45,13 +45,13 @@ class ConsumerSteps:
         self._core = core
         self._settings = settings
         self._reading = core.reading
-        self.unread = Unread(core.reading, refill)
+        self.unread = Unread(core.reading, core.waits, refill)
         self.membership = Membership(consumer, core, self.unread, settings)
 
     # Records
 
     def begin_poll(self) -> None:
-        """Begin a poll: records that the user got before count as done.
+        """Begin a poll: automatic commits cover the records that the user got before.
 
         Raises:
             UsageError: nothing is subscribed or assigned.
@@ -125,12 +125,13 @@ class ConsumerSteps:
 
     # The end
 
-    def unsubscribe(self, deadline: float) -> Steps[None]:
-        """Stop reading, and leave the group."""
+    def unsubscribe(self, deadline: float, *, is_interrupted: bool) -> Steps[None]:
+        """Stop reading, and leave the group; the arguments are those of `close`."""
+        self.unread.give_up(is_interrupted=is_interrupted)
         if self.membership.is_subscribed:
             yield from self.membership.unsubscribe(deadline)
         else:
-            yield from self.membership.commit_done(deadline)
+            yield from self.membership.commit_covered(deadline)
         self.unread.forget(self._reading.intake.partitions)
         self._reading.assign(())
 
@@ -139,12 +140,11 @@ class ConsumerSteps:
 
         Args:
             deadline: when to give up waiting for brokers.
-            is_interrupted: whether an exception interrupted the user's work on the last records.
+            is_interrupted: whether an exception is on its way; see `Unread.give_up`.
         """
         try:
             if not self._core.closed:  # otherwise an interrupted `close` has left the group
-                if is_interrupted:
-                    self.unread.give_up()
+                self.unread.give_up(is_interrupted=is_interrupted)
                 yield from self.membership.end(deadline)
         except GeneratorExit:  # the caller is gone, and nobody runs more steps
             self._core.close()

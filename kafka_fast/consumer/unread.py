@@ -3,8 +3,15 @@
 A loop that is left has reached only some of a poll's records. The others must be neither skipped
 nor committed. A pause, a seek or a rebalance applies to them as it does to buffered records.
 
-So this module knows which records are done: all that were handed over, except those that were not
-reached. If an exception ends the loop, the records that the user was working on are not done.
+So this module knows how far the user is:
+
+* *handed over*: all that polls and loops have returned, without what a loop has not reached.
+  `commit()` without arguments commits that.
+* *covered*: handed over, and done as far as one can see. The user has asked for the next records,
+  or has committed them. The last record of a loop is also covered if the loop was left without an
+  exception; see `_record_loop.pyx`. An automatic commit commits that, and no more.
+
+What was handed over and is not covered is *in hand*.
 """
 
 from __future__ import annotations
@@ -15,6 +22,7 @@ from typing import TypeAlias
 
 from kafka_fast.consumer.reading import Reading
 from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.consumer.waits import Waits
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords, RecordIterator, iterate
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -25,31 +33,36 @@ class _InHand(enum.Enum):
     """The kind of the last thing that the user got, and may still be working on."""
 
     NOTHING = 0
+    """The user has asked for the next records."""
     RECORDS = 1
+    """The records of a poll."""
     ONE = 2
+    """A record of a loop. The iterator knows whether the loop was left."""
 
 
 class Unread:
     """The unread records of a consumer's iteration. User's thread only."""
 
-    def __init__(self, reading: Reading, refill: Refill) -> None:
+    def __init__(self, reading: Reading, waits: Waits, refill: Refill) -> None:
         """Begin without records.
 
         Args:
             reading: knows the positions, and reports recreated topics.
+            waits: knows whether the consumer was woken.
             refill: waits for the next records of an iteration, and takes them.
         """
         self._reading = reading
+        self._waits = waits
         self._refill = refill
         self._iterator: RecordIterator | None = None
         self._held: dict[TopicPartition, ConsumerRecords] = {}  # by paused partition
         self._handover = RecordHandover()  # the last one, under way or settled
         self._in_hand = _InHand.NOTHING
-        # The next three begin empty when the user comes back for more records.
+        # The next four begin empty when the user comes back for more records.
         self._begun: dict[TopicPartition, OffsetAndMetadata] = {}  # records also worked on
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}  # by hand
         self._moved: set[TopicPartition] = set()  # dropped, or moved by `seek`
-        self._failed: dict[TopicPartition, OffsetAndMetadata] = {}  # first records not done
+        self._given_up: dict[TopicPartition, OffsetAndMetadata] = {}  # see `give_up`
         # Records of a recreated topic are forgotten: their offsets mean nothing in the new topic.
         reading.forget_with(self.forget)
 
@@ -59,17 +72,20 @@ class Unread:
         """Return the first unread offset of each partition that has unread records."""
         return _firsts({**self._rest().by_partition(), **self._held})
 
-    def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the offset behind the last done record, for each partition that has a position."""
+    def handed_over(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the offset behind the last record that was handed over, by partition.
+
+        Once `give_up` was called, records that were in hand do not count.
+        """
         offsets = self._reading.intake.positions()
         for partition, first in self.first_offsets().items():
             if partition in offsets:
                 offsets[partition] = first
-        for undone in (self._failed, self._unsettled()):
-            for partition, first in undone.items():
-                if partition in offsets and first.offset < offsets[partition].offset:
-                    offsets[partition] = first
-        return offsets
+        return _before(_before(offsets, self._given_up), self._unsettled())
+
+    def covered(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the offset behind the last covered record, by partition."""
+        return _before(self.handed_over(), self._first_in_hand(is_interrupted=False))
 
     def _unsettled(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the positions before the records that a poll has taken but not yet returned.
@@ -82,8 +98,20 @@ class Unread:
         at = self._iterator
         return ConsumerRecords() if at is None else at.records[at.handed_out :]
 
-    def _worked_on(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the first offset, by partition, of the records that the user is working on."""
+    def _first_in_hand(self, *, is_interrupted: bool) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the first offset in hand, by partition; see `give_up` for the argument."""
+        at = self._iterator
+        if self._in_hand is _InHand.ONE and at is not None and at.is_left and not is_interrupted:
+            return {}
+        begun = {**self._last_taken(), **self._begun}
+        return {
+            partition: max(first, self._committed.get(partition, first)._replace(metadata=""))
+            for partition, first in begun.items()
+            if partition not in self._moved
+        }
+
+    def _last_taken(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the first offset, by partition, of the last thing that the user got."""
         if self._in_hand is _InHand.RECORDS:
             return {} if self._handover.rest is not None else self._handover.before
         at = self._iterator
@@ -96,10 +124,10 @@ class Unread:
     # Commands
 
     def come_back(self) -> None:
-        """Note that the user asks for more: all records that the user got before are done."""
+        """Note that the user asks for more: all records that the user got before are covered."""
         self._in_hand = _InHand.NOTHING
-        if self._begun or self._committed or self._moved:
-            self._begun, self._committed, self._moved = {}, {}, set()
+        if self._begun or self._committed or self._moved or self._given_up:
+            self._begun, self._committed, self._moved, self._given_up = {}, {}, set(), {}
 
     def _hand_out(self, what: _InHand) -> None:
         """Note what goes to the user now.
@@ -107,6 +135,8 @@ class Unread:
         A partition may have been revoked, or moved, and come back before that in the same poll.
         """
         self._in_hand = what
+        if self._iterator is not None and what is _InHand.RECORDS:
+            self._iterator.detach()
         if self._moved:
             self._moved = set()
 
@@ -114,22 +144,32 @@ class Unread:
         """Note offsets that the user has committed by hand."""
         self._committed.update(offsets)
 
-    def give_up(self) -> None:
-        """Note that the last records are not done: an exception interrupted the user."""
-        begun = {**self._worked_on(), **self._begun}
-        for partition, first in begun.items():
-            if partition not in self._moved:
-                said = self._committed.get(partition, first)
-                self._failed[partition] = max(first, said._replace(metadata=""))
+    def give_up(self, *, is_interrupted: bool) -> None:
+        """Note that the user stops reading: what is in hand is not handed over for commits.
 
-    def iterator(self) -> RecordIterator:
-        """Return the one iterator: a second loop goes on where the first was left."""
+        Args:
+            is_interrupted: whether an exception is on its way. The last record of a loop that was
+                left before is in hand, too: the user may have worked on it behind the loop.
+        """
+        self._given_up.update(self._first_in_hand(is_interrupted=is_interrupted))
+
+    def ask(self) -> None:
+        """Note that a loop asks for its next record.
+
+        Raises:
+            WakeupError: another caller called `wakeup`, or closes the consumer.
+        """
         self.come_back()
-        self._in_hand = _InHand.ONE
-        return self.the_iterator()
+        self._waits.check_wakeup()
+        self.reach()
+
+    def interrupt(self) -> None:
+        """Have a loop call `ask` for its next record. Any thread."""
+        if self._iterator is not None:
+            self._iterator.interrupt()
 
     def the_iterator(self) -> RecordIterator:
-        """Return the one iterator, without beginning a loop."""
+        """Return what all loops take their records from: each goes on where the last was left."""
         if self._iterator is None:
             self._iterator = iterate(self._refill_one)
         return self._iterator
@@ -222,9 +262,20 @@ class Unread:
     def _go_on_with(self, several: Iterable[ConsumerRecords]) -> None:
         """Iterate over these records instead of the rest."""
         if self._in_hand is _InHand.ONE:  # `put` makes the iterator forget its last record
-            self._begun = {**self._worked_on(), **self._begun}
+            self._begun = {**self._last_taken(), **self._begun}
         joined = [part for records in several for part in records.parts()]
         self.the_iterator().put(ConsumerRecords(joined))
+
+
+def _before(
+    offsets: dict[TopicPartition, OffsetAndMetadata],
+    limits: Mapping[TopicPartition, OffsetAndMetadata],
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return these offsets, none of them behind its limit."""
+    for partition, limit in limits.items():
+        if partition in offsets and limit.offset < offsets[partition].offset:
+            offsets[partition] = limit
+    return offsets
 
 
 def _firsts(

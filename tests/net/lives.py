@@ -88,7 +88,7 @@ class Life:
             yield from self.steps.poll(most, handover, deadline)
 
     def commit(self) -> Steps[None]:
-        offsets = self.steps.unread.done_offsets()
+        offsets = self.steps.unread.handed_over()
         yield from self.steps.membership.commit(offsets, self.deadline())
 
     def close(self) -> Steps[None]:

@@ -257,6 +257,7 @@ def test_a_close_that_was_begun_goes_on(kafka: EmbeddedKafka, topic: str) -> Non
         consumer = consumer_of(kafka, group_id=topic)
         consumer.subscribe([topic])
         assert len(await consumer.poll(TIMEOUT)) == COUNT
+        await consumer.poll(0)  # covers them
         kafka.faults.delay(0.5, api=OFFSET_COMMIT, count=1)
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(consumer.close(), 0.05)
@@ -285,7 +286,7 @@ def test_anywhere_in_a_loop_over_records(kafka: EmbeddedKafka, topic: str) -> No
     for place in itertools.count(1):
         if not run(main(place)):
             break
-    assert place > 4, "there are more places than that"
+    assert place > 3, "there are more places than that"
 
 
 Sending = Callable[[aio.Producer, str, bytes], Awaitable[Any]]

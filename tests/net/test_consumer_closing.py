@@ -321,7 +321,7 @@ class TestThisThread:
         assert consumer._core.closed
 
     @pytest.mark.parametrize("is_in_a_loop", [False, True], ids=["first", "in a loop"])
-    def test_anywhere_in_a_poll_it_commits_what_was_handed_over(
+    def test_anywhere_in_a_poll_it_commits_what_that_poll_covers(
         self,
         kafka: EmbeddedKafka,
         consumer_on: MakeConsumer,
@@ -329,7 +329,11 @@ class TestThisThread:
         *,
         is_in_a_loop: bool,
     ) -> None:
-        """And what the call ends with is an error of ours, wherever it was."""
+        """Whether it covers the records before depends on the place; it is never more.
+
+        What the call ends with is an error of ours, wherever it was.
+        """
+        offsets: set[int] = set()
         fill(kafka, partition.topic, 2_000, batch=500)
         for place in itertools.count(1, 3):
             group = f"group-{place}-{is_in_a_loop}"
@@ -343,9 +347,10 @@ class TestThisThread:
                 with call_at(place, consumer.close):
                     consumer.poll(TIMEOUT)
             except (WakeupError, UsageError):
-                assert committed(kafka, group) == {partition: done}
+                offsets.add(committed(kafka, group).get(partition, 0))
             else:
                 break
+        assert offsets == {0, done}
         assert place > 30, "there are more places than that"
 
 

@@ -380,6 +380,7 @@ class TestLeaving:
         fill(kafka, topic, 10)
         member = member_on()
         read(member, 10)
+        member.poll(0)  # covers them
         kafka.faults.delay(0.2, api=OFFSET_COMMIT, count=1)
         member.wakeup()
         member.close()

@@ -274,6 +274,7 @@ def test_ctrl_c_anywhere_in_close_commits_only_what_is_done(
         consumer = consumer_on(group_id=f"{topic}-{next(numbers)}", fetch_max_wait_ms=10)
         consumer.assign([partition])
         assert consumer.poll(TIMEOUT, 4).offsets() == [0, 1, 2, 3]
+        assert consumer.poll(TIMEOUT, 4).offsets() == [4, 5, 6, 7]
         return consumer
 
     for number, _ in enumerate(closed_twice(make, 2)):
@@ -291,6 +292,7 @@ def test_ctrl_c_anywhere_in_close_ends_a_membership(
         consumer = consumer_on(group_id=group, fetch_max_wait_ms=10, auto_offset_reset="earliest")
         consumer.subscribe([topic])
         assert eventually(lambda: consumer.poll(0.05, 4)).offsets() == [0, 1, 2, 3]
+        assert consumer.poll(TIMEOUT, 4).offsets() == [4, 5, 6, 7]
         return consumer
 
     for number, _ in enumerate(closed_twice(make, 23)):

@@ -180,6 +180,7 @@ def test_a_forked_child_is_told_and_the_parent_goes_on(kafka: EmbeddedKafka) -> 
         _, status = os.waitpid(child, 0)
         assert status == 0, status
         print("parent", [r.offset for r in itertools.islice(consumer, 99)] == list(range(1, 100)))
+        consumer.commit()
         consumer.close()
         """,
     )

@@ -260,11 +260,28 @@ class TestWaits:
             consumer.poll(TIMEOUT)
         offsets += [record.offset for record in itertools.islice(consumer, 15)]
         consumer.wakeup()
-        offsets += [record.offset for record in itertools.islice(consumer, 5)]
         with pytest.raises(WakeupError):
             next(iter(consumer))
-        offsets += [record.offset for record in read(consumer, 70)]
+        offsets += [record.offset for record in read(consumer, 75)]
         assert offsets == list(range(100))
+
+    def test_a_wakeup_ends_a_loop_after_the_current_record(
+        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str
+    ) -> None:
+        """Regression: it ended after the records of the last poll."""
+        fill(kafka, topic, 100)
+        consumer = consumer_on()
+        consumer.assign(partitions_of(topic, 1))
+        offsets: list[int] = []
+        with pytest.raises(WakeupError):
+            for record in consumer:
+                offsets.append(record.offset)
+                if record.offset == 30:
+                    thread = threading.Thread(target=consumer.wakeup)
+                    thread.start()
+                    thread.join()
+        assert offsets == list(range(31))
+        assert next(iter(consumer)).offset == 31
 
     def test_a_loop_goes_on_after_a_wakeup(
         self, kafka: EmbeddedKafka, topic: str, consumer: Consumer

@@ -119,6 +119,7 @@ def test_a_cancelled_close_still_leaves_the_group(kafka: EmbeddedKafka, topic: s
         life.subscribe(topic)
         while not await life.poll():
             pass
+        await life.poll()  # covers the records of the one before
         closing = asyncio.create_task(life.driver.run(life.close()))
         await asyncio.sleep(0)
         await asyncio.sleep(0)

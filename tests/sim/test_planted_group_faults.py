@@ -295,10 +295,6 @@ def cancels(plan: GroupPlan) -> bool:
     return any(user.cancels for user in plan.users)
 
 
-def commits_what_is_cancelled(plan: GroupPlan) -> bool:
-    return any(user.cancels and user.commits == "auto" for user in plan.users)
-
-
 def yield_to_loop() -> Steps[None]:
     yield YieldToLoop()
 
@@ -351,6 +347,10 @@ def test_a_listener_that_does_not_hear_after_a_cancelled_commit(
     show(Wrong.UNTOLD, Wrong.DOUBLE_OWNER, among=cancels)
 
 
-def test_work_that_an_error_has_interrupted_counts_as_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Unread, "give_up", lambda self: None)
-    show(Wrong.COMMIT_AHEAD, among=commits_what_is_cancelled)
+def commits_by_itself(plan: GroupPlan) -> bool:
+    return any(user.commits == "auto" for user in plan.users)
+
+
+def test_a_close_commits_what_is_in_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Unread, "_first_in_hand", lambda self, **how: {})
+    show(Wrong.COMMIT_AHEAD, among=commits_by_itself)

@@ -1,11 +1,10 @@
 """What `async for record in consumer` iterates over."""
 
 from kafka_fast.dataplane.core._plane cimport DataPlane
-from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator
+from kafka_fast.dataplane.fetch._record_loop cimport RecordLoop
 
 
-cdef class AsyncRecords:
-    cdef RecordIterator records  # those that were taken, and are not reached yet
-    cdef object first            # returns a coroutine that begins the loop; None: it has begun
+cdef class AsyncRecords(RecordLoop):
     cdef object wait             # returns a coroutine that waits, and returns the next record
     cdef DataPlane plane         # knows the time
+    cdef bint has_begun          # the first record was asked for

@@ -1,20 +1,23 @@
 """What `async for record in consumer` iterates over."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
+from types import FrameType
 from typing import Any, final
 
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.core._ready_call import ReadyCall
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.dataplane.fetch._consumer_records import RecordIterator
+from kafka_fast.dataplane.fetch._record_loop import RecordLoop
 
 @final
-class AsyncRecords(AsyncIterator[ConsumerRecord]):
+class AsyncRecords(RecordLoop, AsyncIterator[ConsumerRecord]):
     def __init__(
         self,
         records: RecordIterator,
-        begin: Callable[[], Coroutine[Any, Any, ConsumerRecord]],
-        wait: Callable[[], Coroutine[Any, Any, ConsumerRecord]],
+        wait: Callable[[AsyncRecords], Coroutine[Any, Any, ConsumerRecord]],
+        frame: FrameType | None,
         plane: DataPlane,
     ) -> None: ...
+    def is_new(self) -> bool: ...
     def __anext__(self) -> ReadyCall: ...

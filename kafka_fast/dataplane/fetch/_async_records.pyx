@@ -1,8 +1,8 @@
 """What `async for record in consumer` iterates over: one record after the other, without end.
 
     __anext__ ─► NextRecord ─┬─► the next record of the poll, at once
-                             ├─► `begin`: for the first record of a loop
-                             └─► `wait`: the next poll, or a turn for the loop's other tasks
+                             └─► `wait`: the first record, the next poll, a record that needs
+                                 attention, or a turn for the event loop's other tasks
 
 Thread: that of an event loop.
 """
@@ -13,25 +13,32 @@ from kafka_fast.dataplane.core._loop_share cimport share_is_over
 from kafka_fast.dataplane.core._plane cimport DataPlane
 from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
 from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator
+from kafka_fast.dataplane.fetch._record_loop cimport RecordLoop
 
 
 @cython.final
-cdef class AsyncRecords:
-    """An asynchronous iterator over records.
+cdef class AsyncRecords(RecordLoop):
+    """The asynchronous iterator of one loop.
 
     Args:
-        records: The records that were taken, and are not reached yet.
-        begin: Returns a coroutine that begins the loop, and returns its first record.
-        wait: Returns a coroutine that waits, and then returns the next record.
+        records: What all loops of the consumer take their records from.
+        wait: Is given this iterator. Returns a coroutine that waits, and then returns the next
+            record, by `take_next`.
+        frame: The frame whose `async for` statement runs this loop; None: not known.
         plane: Knows the time.
     """
 
-    def __init__(self, RecordIterator records not None, object begin, object wait,
+    def __init__(self, RecordIterator records not None, object wait, object frame,
                  DataPlane plane not None):
-        self.records = records
-        self.first = begin
+        RecordLoop.__init__(self, records, frame)
         self.wait = wait
         self.plane = plane
+
+    def is_new(self) -> bool:
+        """Return whether the first record is asked for; the next call returns False."""
+        cdef bint is_new = not self.has_begun
+        self.has_begun = True
+        return is_new
 
     def __aiter__(self):
         return self
@@ -52,14 +59,10 @@ cdef class NextRecord(ReadyCall):
         cdef AsyncRecords own = self.records
         if own is None:
             raise TypeError("NextRecord is made by AsyncRecords")
-        if own.first is not None:
-            self.rest = own.first()
-            own.first = None
-            return None
-        if (own.records.has_next()
+        if (own.is_undisturbed() and own.records.has_next()
                 and not share_is_over(own.plane.plane.env.now(own.plane.plane.env.context))):
-            return next(own.records)
-        self.rest = own.wait()
+            return own.records.take()
+        self.rest = own.wait(own)
         return None
 
     cdef int drop(self) except -1:

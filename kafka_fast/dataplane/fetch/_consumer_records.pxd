@@ -1,5 +1,6 @@
 """The records of a poll."""
 
+from kafka_fast.dataplane.fetch._consumer_record cimport ConsumerRecord
 from kafka_fast.record._arrow_structs cimport kf_part
 from kafka_fast.record._slices cimport RecordSlice
 
@@ -24,8 +25,14 @@ cdef class RecordIterator:
     cdef Py_ssize_t index         # of the next record, within `part`
     cdef Py_ssize_t end
     cdef Py_ssize_t before        # records of the slices in front of `part`
+    # A consumer has one of these for all its loops. The two loops are compared, never used.
+    cdef void* holder             # the loop that has the latest record; NULL: none
+    cdef void* asker              # whose next record needs no attention; NULL: nobody's
+    cdef readonly bint is_left    # the latest record's loop has ended without an exception
+    cdef int interruptions        # how often `interrupt` was called
 
     cpdef bint has_next(self) noexcept
+    cdef ConsumerRecord take(self)
     cdef int advance(self) except -1
 
 

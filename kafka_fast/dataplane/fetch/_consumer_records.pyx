@@ -92,6 +92,7 @@ cdef class RecordIterator:
         records: the ConsumerRecords that are being iterated.
         handed_out: how many of them were returned, the last one of which the caller may still be
             working on.
+        is_left: whether the loop that got the last one has ended without an exception.
     """
 
     def __init__(self) -> None:
@@ -110,8 +111,23 @@ cdef class RecordIterator:
         self.records = records
         self.part = None
         self.next_slice = self.index = self.end = self.before = 0
+        self.asker = NULL
+
+    def detach(self) -> None:
+        """Note that no loop has the latest record: a poll has returned records since."""
+        self.holder = self.asker = NULL
+        self.is_left = False
+
+    def interrupt(self) -> None:
+        """Have the next record need attention. Any thread."""
+        self.interruptions += 1
+        self.asker = NULL
 
     def __next__(self) -> ConsumerRecord:
+        return self.take()
+
+    cdef ConsumerRecord take(self):
+        """Return the next record."""
         cdef Py_ssize_t index = self.index
         if index >= self.end:
             self.advance()

@@ -272,10 +272,8 @@ class User(RebalanceListener):
 
     def _say_goodbye(self, *, is_interrupted: bool) -> None:
         consumer: Any = self._running
-        if self._plan.commits != "auto" and self.is_orderly:
-            self._try(self._commit_sync)
-        if not is_interrupted:
-            self._ledger.do(self._reader)
+        if self.is_orderly:  # a close does not commit what the last poll has returned
+            self._try(self._cover_all if self._plan.commits == "auto" else self._commit_sync)
         self._log("leaves its block" if is_interrupted else "closes")
         began = self._clock.now
         timeout = self._source.choice((None, None, 0.1))
@@ -369,6 +367,10 @@ class User(RebalanceListener):
         self._take(records)
         return records
 
+    def _cover_all(self) -> None:
+        while self._poll_once(0.0, None):
+            pass
+
     def _iterate(self) -> None:
         left = self._source.randrange(1, 8)
         taken = []
@@ -427,7 +429,7 @@ class User(RebalanceListener):
     def _confirming(self) -> Iterator[None]:
         """All that is done is committed in this block, if it does not raise."""
         self._ledger.do(self._reader)
-        offsets = _plain(self._running.done_offsets())
+        offsets = _plain(self._running.handed_over())
         mark, member = self._ledger.mark(self._reader), self._identity()
         try:
             yield
@@ -518,7 +520,6 @@ class User(RebalanceListener):
         self._running.enforce_rebalance()
 
     def _do_resubscribe(self) -> None:
-        self._ledger.do(self._reader)
         self._running.unsubscribe()
         self._ledger.leave(self._reader)
         self._waiter.sleep(self._source.random() * self._plan.absence)

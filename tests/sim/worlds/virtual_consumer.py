@@ -240,9 +240,9 @@ class Watched(ConsumerBase):
         """What does the work, for those who look behind it."""
         return self._core
 
-    def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return where reading goes on behind what is done."""
-        return self._unread.done_offsets()
+    def handed_over(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return what `commit()` commits."""
+        return self._unread.handed_over()
 
     def is_ousted(self) -> bool:
         """Whether the control plane knows that this consumer is no member of its group."""

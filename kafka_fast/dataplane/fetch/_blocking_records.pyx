@@ -1,0 +1,43 @@
+"""What `for record in consumer` iterates over: one record after the other, without end.
+
+    __next__ ─┬─► the next record of the poll, at once
+              └─► `ask`: the first record, or a record that needs attention
+
+Thread: the consumer's user.
+"""
+
+cimport cython
+
+from kafka_fast.dataplane.fetch._consumer_record cimport ConsumerRecord
+from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator
+from kafka_fast.dataplane.fetch._record_loop cimport RecordLoop
+
+
+@cython.final
+cdef class BlockingRecords(RecordLoop):
+    """The iterator of one loop.
+
+    Args:
+        records: What all loops of the consumer take their records from, and wait for them in.
+        ask: Called before the first record, and before a record that needs attention: another
+            loop or a poll has taken records since, or the consumer was woken. May raise.
+        frame: The frame whose `for` statement runs this loop; None: not known.
+    """
+
+    cdef object ask
+
+    def __init__(self, RecordIterator records not None, object ask not None, object frame):
+        RecordLoop.__init__(self, records, frame)
+        self.ask = ask
+
+    def __iter__(self):
+        return self
+
+    def __next__(self) -> ConsumerRecord:
+        cdef RecordIterator records = self.records
+        if self.is_undisturbed() and records.index < records.end:
+            return records.take()
+        self.begin_next()
+        if not self.is_undisturbed():
+            self.ask()
+        return self.take_next()

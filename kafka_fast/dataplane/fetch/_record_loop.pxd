@@ -1,0 +1,15 @@
+"""One loop over the records of a consumer."""
+
+
+from kafka_fast.dataplane.fetch._consumer_record cimport ConsumerRecord
+from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator
+
+
+cdef class RecordLoop:
+    cdef RecordIterator records  # shared by all loops of one consumer
+    cdef void* frame             # whose `for` statement runs this loop; not owned; NULL: not known
+    cdef int interruptions       # of `records`, when the latest record was asked for
+
+    cdef bint is_undisturbed(self) noexcept
+    cpdef int begin_next(self) except -1
+    cpdef ConsumerRecord take_next(self)
