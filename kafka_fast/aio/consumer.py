@@ -166,7 +166,7 @@ class Consumer(ConsumerBase):
         return loop.take_next()
 
     def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords]:
-        """Return an endless iterator over the records of polls; as `kafka_fast.Consumer.batches`."""
+        """Return an endless iterator over records of polls; as `kafka_fast.Consumer.batches`."""
         return AsyncBatches(self, max_records)
 
     # Positions and offsets

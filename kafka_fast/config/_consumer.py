@@ -132,7 +132,8 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         kind=ValueKind.BOOLEAN,
         default=True,
         clients=_ONLY,
-        doc="Commit positions in the background. A position covers what earlier polls returned.",
+        doc="Commit in the background, and when the consumer closes. A record is committed only "
+        "once the next one was asked for.",
     ),
     Key(
         name="auto.commit.interval.ms",

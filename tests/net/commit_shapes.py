@@ -668,6 +668,6 @@ def program_of(shape: Shape, way: str, *, is_async: bool) -> Callable[..., Any]:
     name = f"<a program: {hash(source)}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     names: dict[str, Any] = {}
-    exec(compile(source, name, "exec"), names)  # noqa: S102  a program of this file's
+    exec(compile(source, name, "exec"), names)
     program: Callable[..., Any] = names["program"]
     return program

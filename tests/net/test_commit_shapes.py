@@ -163,8 +163,8 @@ def check(case: Case, shape: Shape, way: str, offset: int) -> None:
     unfinished = set(case.started) - set(case.ended)
     first_not_ended = min(unfinished, default=len(case.ended))
     assert offset <= first_not_ended, "a record is committed, and its body has not ended"
-    again = first_not_ended - offset
-    assert again <= (1 if way == "for" and shape.for_loop != BATCH else BATCH), "too much is read again"
+    most = 1 if way == "for" and shape.for_loop != BATCH else BATCH
+    assert first_not_ended - offset <= most, "too much is read again"
     assert offset == (shape.for_loop if way == "for" else shape.others)
 
 

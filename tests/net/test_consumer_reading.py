@@ -273,13 +273,17 @@ class TestWaits:
         consumer = consumer_on()
         consumer.assign(partitions_of(topic, 1))
         offsets: list[int] = []
-        with pytest.raises(WakeupError):
+
+        def read_on() -> None:
             for record in consumer:
                 offsets.append(record.offset)
                 if record.offset == 30:
                     thread = threading.Thread(target=consumer.wakeup)
                     thread.start()
                     thread.join()
+
+        with pytest.raises(WakeupError):
+            read_on()
         assert offsets == list(range(31))
         assert next(iter(consumer)).offset == 31
 

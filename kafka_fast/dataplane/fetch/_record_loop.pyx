@@ -1,4 +1,4 @@
-"""What the iterators of `for` and `async for` over a consumer have in common: they see how they end.
+"""What the iterators of `for` and `async for` over a consumer share: they see how a loop ends.
 
 A loop that ends by `break` or `return` has done its last record. A loop that is ended by an
 exception has not. `with` cannot tell the two apart if the exception is caught inside the block,

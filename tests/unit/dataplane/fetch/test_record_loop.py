@@ -87,7 +87,7 @@ def close_a_generator(source: Source) -> None:
 
 def close_a_plain_generator(source: Source) -> None:
     def generate() -> Iterator[object]:
-        for record in source:
+        for record in source:  # noqa: UP028  the very loop that is tested
             yield record
 
     for record in generate():
@@ -207,9 +207,13 @@ def test_an_error_of_ask_loses_no_record() -> None:
 
 def test_what_goes_wrong_while_a_loop_is_freed_is_not_hidden() -> None:
     source = Source()
-    with pytest.raises(ValueError, match="of the body") as raised:
+
+    def read() -> None:
         for _ in source:
             raise ValueError("of the body")
+
+    with pytest.raises(ValueError, match="of the body") as raised:
+        read()
     assert raised.value.__context__ is None
 
 
