@@ -37,3 +37,4 @@ cdef class RecordIterator:
 
 
 cdef ConsumerRecords new_consumer_records(list slices)
+cdef ConsumerRecord record_at(RecordSlice part, Py_ssize_t index)
