@@ -16,7 +16,8 @@ from kafka_fast import Consumer, TopicPartition, WakeupError, aio
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.commit_shapes import BATCH, COUNT, PLACE, SHAPES, WAYS, Shape, program_of
-from tests.net.consuming import committed, fill
+from tests.net.consuming import committed, fill, poll_until
+from tests.net.producing import new_topic
 from tests.waiting import TIMEOUT, eventually
 
 CASES = [
@@ -193,3 +194,102 @@ def test_what_has_failed_is_not_committed(
     else:
         run_blocking(program, config, case, look)
     check(case, shape, way, found[-1])
+
+
+class TestTasks:
+    """What ends a loop of asyncio's from outside."""
+
+    @staticmethod
+    async def _started(kafka: EmbeddedKafka, topic: str) -> aio.Consumer:
+        fill(kafka, topic, COUNT)
+        consumer = aio.Consumer(config_on(kafka, topic))
+        consumer.assign([TopicPartition(topic, 0)])
+        return consumer
+
+    def test_a_cancellation_in_the_body_is_an_exception(
+        self, kafka: EmbeddedKafka, topic: str
+    ) -> None:
+        async def main() -> None:
+            consumer = await self._started(kafka, topic)
+            works = asyncio.Event()
+
+            async def read() -> None:
+                async for record in consumer:
+                    if record.offset == PLACE:
+                        works.set()
+                        await asyncio.sleep(TIMEOUT)
+
+            reading = asyncio.create_task(read())
+            await works.wait()
+            reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await reading
+            await consumer.close()
+
+        asyncio.run(main())
+        assert committed(kafka, topic) == {(topic, 0): PLACE}
+
+    def test_a_cancellation_of_the_wait_for_a_record_is_none(
+        self, kafka: EmbeddedKafka, topic: str
+    ) -> None:
+        async def main() -> None:
+            consumer = await self._started(kafka, topic)
+            read: list[int] = []
+
+            async def read_on() -> None:
+                async with consumer:
+                    async for record in consumer:
+                        read.append(record.offset)
+
+            reading = asyncio.create_task(read_on())
+            await asyncio.to_thread(eventually, lambda: len(read) == COUNT)
+            reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await reading
+
+        asyncio.run(main())
+        assert committed(kafka, topic) == {(topic, 0): COUNT}
+
+    def test_a_loop_that_is_stopped_within_the_body_has_not_done_its_record(
+        self, kafka: EmbeddedKafka, topic: str
+    ) -> None:
+        """The coroutine is closed, as the interpreter does with one that nobody runs any more."""
+        fill(kafka, topic, COUNT)
+        consumer: list[aio.Consumer] = []
+
+        async def read() -> None:
+            consumer.append(await self._started(kafka, topic))
+            async for record in consumer[0]:
+                if record.offset == PLACE:
+                    loop.stop()
+                    await asyncio.sleep(TIMEOUT)
+
+        loop = asyncio.new_event_loop()
+        reading = read()
+        task = loop.create_task(reading)
+        loop.run_forever()
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  it is what is tested
+        with contextlib.suppress(RuntimeError):  # Python 3.12 and later: the task is entered
+            reading.close()
+        loop.run_until_complete(consumer[0].close())
+        loop.close()
+        assert committed(kafka, topic) == {(topic, 0): PLACE}
+
+
+def test_a_rebalance_in_a_poll_commits_what_was_asked_past(kafka: EmbeddedKafka) -> None:
+    """Regression of the rule, not of a fault: a poll asks for more, and may have to give up."""
+    topic = new_topic(kafka, "rebalance", 2)
+    for partition in (0, 1):
+        fill(kafka, topic, COUNT, partition)
+    config = config_on(kafka, topic) | {"auto.commit.interval.ms": 60_000}
+    with Consumer(config) as first, Consumer(config) as second:
+        first.subscribe([topic])
+        read = 0
+        for _ in first:
+            read += 1
+            if read == 2 * COUNT:
+                break
+        assert not committed(kafka, topic), "it is not time yet, and nothing is given up"
+        second.subscribe([topic])
+        poll_until([first, second], lambda: len(second.assignment()) == 1)
+        assert committed(kafka, topic) == {(topic, 0): COUNT, (topic, 1): COUNT}

@@ -153,9 +153,13 @@ def test_beginning_where_the_log_begins(monkeypatch: pytest.MonkeyPatch) -> None
     show(Wrong.FALSE_START)
 
 
+def commits_by_itself(plan: GroupPlan) -> bool:
+    return any(user.commits == "auto" for user in plan.users)
+
+
 def test_not_committing_when_a_consumer_closes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Membership, "_commit_before_revocation", lambda self, owned, deadline: ())
-    show(Wrong.UNCOMMITTED)
+    show(Wrong.UNCOMMITTED, among=commits_by_itself)
 
 
 def test_never_telling_that_a_partition_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,10 +349,6 @@ def test_a_listener_that_does_not_hear_after_a_cancelled_commit(
 
     monkeypatch.setattr(Membership, "_commit_before_revocation", commit_and_forget)
     show(Wrong.UNTOLD, Wrong.DOUBLE_OWNER, among=cancels)
-
-
-def commits_by_itself(plan: GroupPlan) -> bool:
-    return any(user.commits == "auto" for user in plan.users)
 
 
 def test_a_close_commits_what_is_in_hand(monkeypatch: pytest.MonkeyPatch) -> None:
