@@ -239,7 +239,7 @@ class TestTasks:
             async def read_on() -> None:
                 async with consumer:
                     async for record in consumer:
-                        read.append(record.offset)
+                        read.append(record.offset)  # noqa: PERF401  the test looks at it meanwhile
 
             reading = asyncio.create_task(read_on())
             await asyncio.to_thread(eventually, lambda: len(read) == COUNT)
@@ -284,10 +284,8 @@ def test_a_rebalance_in_a_poll_commits_what_was_asked_past(kafka: EmbeddedKafka)
     config = config_on(kafka, topic) | {"auto.commit.interval.ms": 60_000}
     with Consumer(config) as first, Consumer(config) as second:
         first.subscribe([topic])
-        read = 0
-        for _ in first:
-            read += 1
-            if read == 2 * COUNT:
+        for count, _ in enumerate(first, 1):
+            if count == 2 * COUNT:
                 break
         assert not committed(kafka, topic), "it is not time yet, and nothing is given up"
         second.subscribe([topic])
