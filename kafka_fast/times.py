@@ -22,6 +22,23 @@ FIRST_LIKELY_MS = 94_694_400_000
 most likely a present time in seconds.
 """
 
+_FIRST_LIKELY, _LAST_LIKELY = 94_694_400, 4_102_444_800
+"""1973 and 2100, in seconds."""
+
+_UNITS = (
+    ("seconds", 1),
+    ("milliseconds", 1_000),
+    ("microseconds", 1_000_000),
+    ("nanoseconds", 1_000_000_000),
+)
+"""How many of a unit a second has. The likely times of two units do not overlap."""
+
+HOW_TO_GIVE_MS = "pass int(time.time() * 1000), or a datetime with a time zone"
+"""What a caller does who has given a time in another unit."""
+
+OF_FLOATS = f": time.time() has seconds, {HOW_TO_GIVE_MS}"
+"""The end of an error about times that are floats."""
+
 
 @cache
 def _calendar() -> tuple[type[datetime], datetime, timedelta]:
@@ -37,6 +54,28 @@ def _calendar() -> tuple[type[datetime], datetime, timedelta]:
 def is_datetime(given: object) -> bool:
     """Tell whether this is a datetime, with or without a time zone."""
     return isinstance(given, _calendar()[0])
+
+
+def likely_unit(number: int) -> str | None:
+    """Return the unit in which a number is a Unix time from 1973 to 2100; None: in no unit."""
+    for unit, per_second in _UNITS:
+        if _FIRST_LIKELY * per_second <= number < _LAST_LIKELY * per_second:
+            return unit
+    return None
+
+
+def iso_time(ms: int) -> str:
+    """Return a Unix time in ms for messages, in UTC: "2024-01-01T00:00:00Z"; or the number."""
+    _, epoch, millisecond = _calendar()
+    try:
+        return (epoch + ms * millisecond).isoformat().replace("+00:00", "Z")
+    except OverflowError:
+        return str(ms)
+
+
+def float_hint(given: object) -> str:
+    """Return the end of an error about a time that is no integer: what a float most likely is."""
+    return OF_FLOATS if isinstance(given, float) else ""
 
 
 def datetime_ms(given: datetime, what: str) -> int:
@@ -64,8 +103,9 @@ def datetime_ms(given: datetime, what: str) -> int:
 def query_ms(given: Any, what: str) -> int:
     """Return the Unix time in ms at which a user looks for records.
 
-    A number that means a time before 1973 is refused, because it is most likely in seconds. 0 is
-    allowed: it means the beginning in any unit. So is an early datetime.
+    A number that means a time before 1973 is refused, because it is most likely in seconds; so is
+    one that is a present time in microseconds or nanoseconds. 0 is allowed: it means the beginning
+    in any unit. So is an early datetime.
 
     Args:
         given: a Unix time in ms, or a datetime with a time zone.
@@ -73,7 +113,7 @@ def query_ms(given: Any, what: str) -> int:
 
     Raises:
         TypeError: the argument has another type.
-        UsageError: the argument is no time, has no time zone, or is most likely in seconds.
+        UsageError: the argument is no time, has no time zone, or is most likely in another unit.
     """
     if is_datetime(given):
         return datetime_ms(given, what)
@@ -82,6 +122,7 @@ def query_ms(given: Any, what: str) -> int:
     except TypeError:
         raise TypeError(
             f"{what} is an int (Unix time in ms) or a datetime with a time zone, not {given!r}"
+            f"{float_hint(given)}"
         ) from None
     if not 0 <= ms <= MAX_TIME:
         raise UsageError(f"{what}: {ms} is no Unix time in ms")
@@ -89,5 +130,10 @@ def query_ms(given: Any, what: str) -> int:
         raise UsageError(
             f"{what}: {ms} ms is before 1973: seconds instead of milliseconds? (A datetime with a "
             "time zone may be that early.)"
+        )
+    unit = likely_unit(ms)
+    if unit in ("microseconds", "nanoseconds"):
+        raise UsageError(
+            f"{what}: {ms} ms is beyond the year 4900: {unit} instead of milliseconds?"
         )
     return ms

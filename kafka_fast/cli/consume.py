@@ -20,11 +20,11 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from kafka_fast import Consumer, read_range
+from kafka_fast import Consumer, TopicPartition, read_range
 from kafka_fast.cli.connection import (
     add_connection,
     group_id,
@@ -32,12 +32,12 @@ from kafka_fast.cli.connection import (
     reader_configuration,
 )
 from kafka_fast.cli.messages import is_terminal, say
-from kafka_fast.cli.partitions import assign, parse_partition, sources
-from kafka_fast.cli.points import BEGINNING, END, Point, parse_point
+from kafka_fast.cli.partitions import assign, check_topics, parse_partition, sources
+from kafka_fast.cli.points import BEGINNING, END, Point, parse_point, time_meant
 from kafka_fast.cli.progress import Progress, showing_progress
 from kafka_fast.cli.rendering import Render, make_render
 from kafka_fast.consumer import ConsumerRecords
-from kafka_fast.errors import UsageError, WakeupError
+from kafka_fast.errors import PositionError, UsageError, WakeupError
 
 AT_A_TIME = 5_000
 """Most records that are written together; such a block has a few hundred kilobytes."""
@@ -108,6 +108,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Write records until the range ends, `--max` is reached, or Ctrl-C; return the status."""
+    check_topics(args.topic)
     config = reader_configuration(args)
     for name in ("key.deserializer", "value.deserializer"):
         if is_given(config, name):
@@ -141,6 +142,7 @@ def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
     with (
         _interruptible(sink.interrupt) as signalled,
         suppress(KeyboardInterrupt),
+        _saying_what_is_meant(start),
         read_range(
             sources(args.topic, args.partition),
             start.value,
@@ -150,10 +152,32 @@ def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
             config=config,
         ) as steps,
     ):
+        _warn_of_time(until, steps.ranges)
         for records in steps:
             if sink.write(records) or signalled():
                 break
     return signalled()
+
+
+@contextmanager
+def _saying_what_is_meant(start: Point) -> Iterator[None]:
+    """Add to the error of an offset that no log has which time it most likely is."""
+    try:
+        yield
+    except PositionError as error:
+        meant = time_meant(start.number) if start.is_offset else ""
+        if not meant:
+            raise
+        raise PositionError(
+            f"{error}{meant}", topic=error.topic, partition=error.partition, offset=error.offset
+        ) from error
+
+
+def _warn_of_time(until: Point, ranges: Mapping[TopicPartition, range]) -> None:
+    """Say that an offset to stop at lies beyond all logs, and is most likely a time."""
+    meant = time_meant(until.number) if until.is_offset else ""
+    if meant and all(span.stop < until.number for span in ranges.values()):
+        say(f"--until {until.number} is an offset, beyond the log{meant}")
 
 
 def _run_member(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from kafka_fast import Consumer, TopicPartition
-from kafka_fast.cli.points import BEGINNING, END, Point
+from kafka_fast.cli.points import BEGINNING, END, Point, time_meant
+from kafka_fast.consumer.arguments import is_pattern
 from kafka_fast.errors import PositionError, UnknownTopicOrPartition, UsageError
 
 TopicOrPartition: TypeAlias = str | TopicPartition
@@ -24,6 +25,17 @@ def parse_partition(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) > _LAST:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of a partition")
     return int(text)
+
+
+def check_topics(names: Iterable[str]) -> None:
+    """Refuse patterns: the command reads topics by name.
+
+    Raises:
+        UsageError: a name is a pattern.
+    """
+    for name in names:
+        if is_pattern(name):
+            raise UsageError(f"{name!r} is no name of a topic: kafka-fast topics lists them")
 
 
 def sources(topics: Iterable[str], numbers: Iterable[int]) -> list[TopicOrPartition]:
@@ -95,6 +107,8 @@ def _check_offset(consumer: Consumer, partitions: Sequence[TopicPartition], offs
         text += f" and {len(without) - NAMED} more"
     if len(without) < len(partitions):
         text += ": choose others with --partition"
+    else:
+        text += time_meant(offset)
     raise PositionError(
         f"offset {offset} is not in {text}",
         topic=without[0].topic,

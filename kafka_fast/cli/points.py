@@ -9,10 +9,14 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
+from kafka_fast.times import iso_time, likely_unit
+
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 """Seconds by unit of a relative time."""
+
+_IN_MS = {"milliseconds": 1, "microseconds": 1_000, "nanoseconds": 1_000_000}
 
 _AGO = re.compile(r"-(?:\d+[smhd])+")
 _LIKE_AGO = re.compile(r"-\d.*")
@@ -83,6 +87,15 @@ def parse_point(text: str) -> Point:
             "(s, m, h, d), @MS nor an ISO time since 1970"
         )
     return Point("time", ms, is_number=False)
+
+
+def time_meant(offset: int) -> str:
+    """Return the end of a message about an offset that no log has: the time it most likely is."""
+    unit = likely_unit(offset)
+    if unit is None:
+        return ""
+    ms = offset * 1000 if unit == "seconds" else offset // _IN_MS[unit]
+    return f"; as a time it is @{ms}, which is {iso_time(ms)}"
 
 
 def joined_times(argv: Iterable[str]) -> list[str]:

@@ -20,6 +20,9 @@ MAX_PARTITION = 2**31 - 1
 MAX_OFFSET = 2**63 - 1
 NO_EPOCH = -1
 
+_SIGNS = frozenset(r"^$*+?()[]{}|\\")
+"""What regular expressions have, and no topic's name."""
+
 
 def topic_name(given: object) -> str:
     """Return the name of a topic."""
@@ -27,7 +30,29 @@ def topic_name(given: object) -> str:
         raise TypeError(f"the name of a topic is a str, not {given!r}")
     if not given or given.isspace():
         raise UsageError("the name of a topic must not be empty")
+    if is_pattern(given):
+        raise UsageError(
+            f"{given!r} is no name of a topic; subscribe(pattern={_pattern_meant(given)!r}) reads "
+            "the topics whose whole names match"
+        )
     return given
+
+
+def is_pattern(name: str) -> bool:
+    """Return whether this is a regular expression, and so no name of a topic."""
+    return not _SIGNS.isdisjoint(name)
+
+
+def _pattern_meant(given: str) -> str:
+    """Return the pattern that another client's user, or a shell's, most likely means.
+
+    librdkafka takes a name for a pattern if a ^ is its first letter. Such a pattern need not match
+    the end of a name.
+    """
+    body = re.sub(r"(?<![.\])}])\*", ".*", given.removeprefix("^"))
+    if body.endswith("$"):
+        return body[:-1]
+    return body if not given.startswith("^") or body.endswith(".*") else f"{body}.*"
 
 
 def topic_names(given: Iterable[str]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from kafka_fast.consumer.arguments import MAX_OFFSET, topic_name, topic_partition, unix_ms
 from kafka_fast.errors import UsageError
-from kafka_fast.times import is_datetime
+from kafka_fast.times import is_datetime, iso_time, likely_unit
 from kafka_fast.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -49,6 +49,31 @@ def kind_of(by: Kind | None, start: Bound, end: Bound) -> Kind:
             f"{times[0]!r} is a time: is {other!r} one, too? by='timestamp' takes it for Unix ms"
         )
     return "timestamp"
+
+
+def check_order(start: int | None, end: int | None, by: Kind, what: str = "the range") -> None:
+    """Refuse a range that ends before it begins.
+
+    Args:
+        start: an offset, or a Unix time in ms; None: not given.
+        end: the same.
+        by: which of the two they are.
+        what: names the range in messages.
+
+    Raises:
+        UsageError: the range ends before it begins.
+    """
+    if start is not None and end is not None and end < start:
+        first, last = (str(at) if by == "offset" else iso_time(at) for at in (start, end))
+        raise UsageError(f"{what} ends at {last}, before it begins at {first}")
+
+
+def time_meant(offset: int) -> str:
+    """Return the end of a message about an offset that no log has: the time it most likely is."""
+    unit = likely_unit(offset)
+    if unit is None:
+        return ""
+    return f": it looks like a Unix time in {unit}; by='timestamp' takes datetimes or ms"
 
 
 def _points(name: str, bound: Any) -> list[Any]:
@@ -98,10 +123,9 @@ def bounds_of(
     """
     if given is None:
         return {}
-    point = unix_ms if by == "timestamp" else _offset
     known = frozenset(partitions)
     if not isinstance(given, Mapping):
-        return dict.fromkeys(partitions, point(given))
+        return dict.fromkeys(partitions, point_of(given, by))
     bounds: dict[TopicPartition, int] = {}
     for key, at in given.items():
         partition = _partition(key, known)
@@ -109,8 +133,22 @@ def bounds_of(
             raise UsageError(f"not among what is read: {partition}")
         if partition in bounds:
             raise UsageError(f"{partition} is given twice")
-        bounds[partition] = point(at, partition)
+        bounds[partition] = point_of(at, by, partition)
     return bounds
+
+
+def point_of(given: Any, by: Kind, partition: object = "") -> int:
+    """Return a point as an offset, or as a Unix time in ms.
+
+    Args:
+        given: the user's.
+        by: which of the two it is.
+        partition: the one partition it is for; "": for all.
+
+    Raises:
+        TypeError, UsageError: the point is of the wrong kind.
+    """
+    return unix_ms(given, partition) if by == "timestamp" else _offset(given, partition)
 
 
 def _partition(key: Any, partitions: Iterable[TopicPartition]) -> TopicPartition:

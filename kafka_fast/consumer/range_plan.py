@@ -7,16 +7,30 @@ Thread: the caller's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from kafka_fast.config import check_mapping, conceal, find_key
-from kafka_fast.consumer.bounds import Bound, Topics, bounds_of, kind_of, partitions_named
+from kafka_fast.consumer.bounds import (
+    Bound,
+    Topics,
+    bounds_of,
+    check_order,
+    kind_of,
+    partitions_named,
+    point_of,
+    time_meant,
+)
 from kafka_fast.consumer.calls import ConsumerCalls
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.errors import PositionError, UsageError
+from kafka_fast.logs import count_of, get_logger
 from kafka_fast.net.steps import Steps
+from kafka_fast.times import iso_time
 from kafka_fast.types import TopicPartition
+
+logger = get_logger("kafka_fast.consumer")
 
 MAX_RECORDS = 50_000
 """Most records that a range hands over at a time."""
@@ -25,6 +39,9 @@ OWN_DEFAULTS: Mapping[str, object] = {
     "auto.offset.reset": "none",  # deleted records are an error, and not skipped in silence
     "allow.auto.create.topics": False,  # a misspelt name creates no topic
 }
+
+_CLOCKS_APART_MS = 60_000
+"""How far the clocks of two machines are apart at most, if they are well."""
 
 Offsets = dict[TopicPartition, int]
 
@@ -68,6 +85,8 @@ class RangePlan:
             raise UsageError(f"max_records must be at least 1, not {max_records}")
         self.max_records = max_records
         self._bounds = start, end
+        self._check_points(start, end)
+        self._is_offset_said = by is not None
         self._named = partitions_named(topics)
         names = {find_key(name, "consumer").name for name in (*given, *keywords)}
         if "group.id" in names:
@@ -75,6 +94,17 @@ class RangePlan:
         own = {name: value for name, value in OWN_DEFAULTS.items() if name not in names}
         self.config: dict[str, Any] = {**given, **own}
         self.keywords: dict[str, Any] = keywords
+
+    def _check_points(self, start: Bound, end: Bound) -> None:
+        """Refuse points for all partitions that are wrong, or in the wrong order.
+
+        Those by partition are checked by `find`, which knows the partitions.
+        """
+        low, high = (
+            None if it is None or isinstance(it, Mapping) else point_of(it, self._by)
+            for it in (start, end)
+        )
+        check_order(low, high, self._by)
 
     def find(self, calls: ConsumerCalls) -> Steps[dict[TopicPartition, range]]:
         """Return the offsets to read, by partition.
@@ -89,13 +119,22 @@ class RangePlan:
         """
         partitions = yield from self._partitions(calls)
         lows, highs = (bounds_of(given, partitions, self._by) for given in self._bounds)
+        for partition in partitions:
+            bounds = lows.get(partition), highs.get(partition)
+            check_order(*bounds, self._by, f"the range of {partition}")
         first = yield from calls.offsets_at(partitions, EARLIEST_TIMESTAMP, None)
         ends = yield from calls.offsets_at(partitions, LATEST_TIMESTAMP, None)
         if self._by != "timestamp":
-            return _by_offset(partitions, first, ends, lows, highs)
+            _warn_of_times(highs, ends, self._meant)
+            return _by_offset(partitions, first, ends, lows, highs, self._meant)
+        _warn_of_future(lows)
         starts = yield from offsets_by_time(calls, lows)
         stops = yield from offsets_by_time(calls, highs)
         return _by_time(partitions, first, ends, starts, stops)
+
+    def _meant(self, offset: int) -> str:
+        """Return the end of a message about an offset that no log has, if it may be a time."""
+        return "" if self._is_offset_said else time_meant(offset)
 
     def _partitions(self, calls: ConsumerCalls) -> Steps[list[TopicPartition]]:
         """Return the named partitions, and all partitions of named topics, without duplicates."""
@@ -128,21 +167,54 @@ def _by_offset(
     ends: Offsets,
     lows: Mapping[TopicPartition, int],
     highs: Mapping[TopicPartition, int],
+    meant: Callable[[int], str],
 ) -> dict[TopicPartition, range]:
-    """Return ranges by offset; a start before the log is an error unless the range is empty."""
+    """Return ranges by offset.
+
+    A start before the log is an error unless the range is empty. A start behind the log's end is
+    one always: the offset was counted in another log, or is no offset.
+    """
     ranges = {}
     for partition in partitions:
-        start = lows.get(partition, first[partition])
-        stop = min(highs.get(partition, ends[partition]), ends[partition])
+        start, end = lows.get(partition, first[partition]), ends[partition]
+        stop = min(highs.get(partition, end), end)
         if start < min(first[partition], stop):
-            raise PositionError(
+            raise _misplaced(
                 f"{partition} begins at offset {first[partition]}: {start} is not there any more",
-                topic=partition.topic,
-                partition=partition.partition,
-                offset=start,
+                partition,
+                start,
             )
         ranges[partition] = range(start, max(start, stop))
+    beyond = [partition for partition in partitions if ranges[partition].start > ends[partition]]
+    if beyond:
+        partition, start = beyond[0], ranges[beyond[0]].start
+        others = f", nor in {count_of(len(beyond) - 1, 'other partition')}" if beyond[1:] else ""
+        raise _misplaced(
+            f"{partition} ends at offset {ends[partition]}: {start} is not there (yet){others}"
+            f"{meant(start)}",
+            partition,
+            start,
+        )
     return ranges
+
+
+def _misplaced(text: str, partition: TopicPartition, offset: int) -> PositionError:
+    return PositionError(text, topic=partition.topic, partition=partition.partition, offset=offset)
+
+
+def _warn_of_times(highs: Offsets, ends: Offsets, meant: Callable[[int], str]) -> None:
+    """Log that the end of a range is beyond all logs, and looks like a time."""
+    beyond = [at for partition, at in highs.items() if at > ends[partition]]
+    text = meant(beyond[0]) if beyond and len(beyond) == len(highs) else ""
+    if text:
+        logger.warning("the range ends at offset %d, beyond the log%s", beyond[0], text)
+
+
+def _warn_of_future(starts: Offsets) -> None:
+    """Log that a range begins in the future, so that it is most likely empty."""
+    if starts and min(starts.values()) > time.time() * 1000 + _CLOCKS_APART_MS:
+        at = iso_time(min(starts.values()))
+        logger.warning("the range begins in the future, at %s: no record is that young (yet)", at)
 
 
 def _by_time(

@@ -52,6 +52,8 @@ def duckdb() -> Any:
 
 
 DRIVERS = True
+DAY = timedelta(days=1)
+YESTERDAY = datetime.now(timezone.utc) - DAY
 OffsetsOf = Callable[..., dict[int, list[int]]]
 
 
@@ -179,6 +181,94 @@ def test_deleted_records_are_an_error_unless_nobody_asked_for_them(
     with pytest.raises(PositionError, match="begins at offset 12") as caught:
         offsets_of(kafka, topic, 11, 14)
     assert caught.value.offset == 11
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "said"),
+    [
+        (6, 5, r"^the range ends at 5, before it begins at 6$"),
+        ({0: 6}, {0: 5}, r"-0 ends at 5, before it begins at 6"),
+        ({0: 6}, 5, r"-0 ends at 5, before it begins at 6"),
+        (YESTERDAY, YESTERDAY - timedelta(hours=1), r"^the range ends at .*Z, before it begins at"),
+        ({0: YESTERDAY}, {0: YESTERDAY - timedelta(hours=1)}, r"-0 ends at .*Z, before it begins"),
+    ],
+)
+def test_a_range_that_ends_before_it_begins(
+    kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf, start: Any, end: Any, said: str
+):
+    """Regression: it was empty, in silence."""
+    fill(kafka, topic, 30)
+    with pytest.raises(UsageError, match=said):
+        offsets_of(kafka, topic, start, end)
+
+
+@pytest.mark.parametrize(
+    ("start", "meant"),
+    [
+        (31, ""),
+        (FIRST_TIMESTAMP_MS, r": it looks like a Unix time in milliseconds; by='timestamp'"),
+        (FIRST_TIMESTAMP_MS // 1000, r": it looks like a Unix time in seconds; by='timestamp'"),
+    ],
+)
+@pytest.mark.parametrize("end", [None, 2**62])
+def test_a_start_behind_the_end_of_the_log(
+    kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf, start: int, meant: str, end: Any
+):
+    """Regression: such a range was empty, in silence, and most often meant as times."""
+    fill(kafka, topic, 30)
+    assert offsets_of(kafka, topic, 30, end) == {}, "all that came since the last look: nothing"
+    with pytest.raises(PositionError, match=rf"-0 ends at offset 30: {start} .*{meant}") as caught:
+        offsets_of(kafka, topic, start, end)
+    assert caught.value.offset == start
+    with pytest.raises(PositionError, match=rf"{start} is not there \(yet\)$"):
+        offsets_of(kafka, topic, start, end, by="offset")
+
+
+def test_a_start_behind_the_ends_of_some_logs(kafka: EmbeddedKafka, offsets_of: OffsetsOf):
+    topic = new_topic(kafka, "uneven", partitions=3)
+    fill(kafka, topic, 9, 1)
+    with pytest.raises(
+        PositionError, match=r"-0 ends at .* 0: 5 .*yet.*, nor in 1 other partition$"
+    ):
+        offsets_of(kafka, topic, 5)
+    assert offsets_of(kafka, topic, {1: 5}) == {1: [5, 6, 7, 8]}
+
+
+def test_an_end_that_looks_like_a_time(
+    kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf, caplog: pytest.LogCaptureFixture
+):
+    fill(kafka, topic, 3)
+    assert offsets_of(kafka, topic, 0, 2**62) == offsets_of(kafka, topic, 0, 99) == {0: [0, 1, 2]}
+    assert offsets_of(kafka, topic, 0, FIRST_TIMESTAMP_MS, by="offset") == {0: [0, 1, 2]}
+    assert not caplog.records
+    assert offsets_of(kafka, topic, 0, FIRST_TIMESTAMP_MS) == {0: [0, 1, 2]}
+    said = (
+        f"the range ends at offset {FIRST_TIMESTAMP_MS}, beyond the log: it looks like a Unix time "
+        "in milliseconds; by='timestamp' takes datetimes or ms"
+    )
+    assert [record.getMessage() for record in caplog.records] == [said]
+
+
+def test_a_start_in_the_future(
+    kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf, caplog: pytest.LogCaptureFixture
+):
+    fill(kafka, topic, 3)
+    now = datetime.now(timezone.utc)
+    assert offsets_of(kafka, topic, now) == offsets_of(kafka, topic, end=now + DAY, start=now) == {}
+    assert not caplog.records, "an idle topic"
+    assert offsets_of(kafka, topic, now + DAY) == {}
+    assert "the range begins in the future, at 20" in caplog.text
+
+
+@pytest.mark.parametrize("factor", [1_000, 1_000_000])
+def test_finer_units_than_milliseconds(
+    kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf, factor: int
+):
+    """Regression: `time.time_ns()` was a time in which nothing has been written yet."""
+    fill(kafka, topic, 3)
+    with pytest.raises(UsageError, match=r"(micro|nano)seconds instead of milliseconds\?"):
+        offsets_of(kafka, topic, FIRST_TIMESTAMP_MS * factor, by="timestamp")
+    assert offsets_of(kafka, topic, 0, 2**63 - 1, by="timestamp") == {0: [0, 1, 2]}
 
 
 def test_tables(kafka: EmbeddedKafka, topic: str, open_range: Any):

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from kafka_fast.testing.broker.server import EmbeddedKafka
@@ -36,6 +42,68 @@ def test_the_append_time_is_told(kafka: EmbeddedKafka, producer_on: MakeProducer
     topic = new_topic(kafka, "append", message_timestamp_type="LogAppendTime")
     told = producer_on().send(topic, b"x", timestamp_ms=1).result(TIMEOUT)
     assert told.timestamp_ms == kafka.records(topic)[0].timestamp_ms != 1
+
+
+MOMENT = datetime(2024, 1, 1, tzinfo=timezone.utc)
+SECONDS = int(MOMENT.timestamp())
+
+#: Calls that bring a time: (producer, topic, time).
+TIMED: dict[str, Callable[[Any, str, Any], object]] = {
+    "send": lambda producer, topic, at: producer.send(topic, b"v", timestamp_ms=at),
+    "send_nowait": lambda producer, topic, at: producer.send_nowait(topic, b"v", timestamp_ms=at),
+    "one for all": lambda producer, topic, at: producer.send_many(
+        topic, [b"v"] * 2, timestamps_ms=at
+    ),
+    "a list": lambda producer, topic, at: producer.send_many(
+        topic, [b"v"] * 2, timestamps_ms=[None, at]
+    ),
+    "an array": lambda producer, topic, at: producer.send_many(
+        topic, [b"v"], timestamps_ms=[at] if isinstance(at, datetime) else np.array([at])
+    ),
+    "arrow": lambda producer, topic, at: producer.send_many(
+        topic, [b"v"], timestamps_ms=pa.array([at])
+    ),
+    "a table": lambda producer, topic, at: producer.send_table(
+        topic, pa.table({"value": ["v"], "at": [at]}), timestamp="at"
+    ),
+}
+
+
+@pytest.mark.parametrize("call", TIMED)
+@pytest.mark.parametrize(
+    ("factor", "unit"), [(1, "seconds"), (1_000_000, "microseconds"), (10**9, "nanoseconds")]
+)
+def test_a_time_of_another_unit_is_told_once(
+    kafka: EmbeddedKafka,
+    producer_on: MakeProducer,
+    call: str,
+    factor: int,
+    unit: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Regression: `int(time.time())` was a time in 1970 in silence."""
+    topic = new_topic(kafka, "unit", **{"message.timestamp.after.max.ms": str(2**63 - 1)})
+    producer = producer_on(client_id="clock")
+    for _ in range(3):
+        TIMED[call](producer, topic, SECONDS * factor)
+    said = (
+        f"producer clock: the timestamp {SECONDS * factor} of a record for topic {topic!r} looks "
+        f"like {unit}, and is taken for Unix ms: pass int(time.time() * 1000), or a datetime with "
+        "a time zone"
+    )
+    assert [(it.levelname, it.getMessage()) for it in caplog.records] == [("WARNING", said)]
+    assert producer.flush(10) == 0
+
+
+@pytest.mark.parametrize("call", TIMED)
+@pytest.mark.parametrize("at", [0, 1_000, SECONDS * 1000, MOMENT, MOMENT.replace(year=1970)])
+def test_other_times_are_not_told(
+    producer_on: MakeProducer, topic: str, call: str, at: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer = producer_on()
+    TIMED[call](producer, topic, at)
+    assert producer.flush(10) == 0
+    assert not caplog.records
 
 
 def test_many_topics_and_brokers(kafka: EmbeddedKafka, producer_on: MakeProducer) -> None:

@@ -31,7 +31,7 @@ from kafka_fast.dataplane.bulk._column cimport (
     kf_headers_size,
     kf_put_headers,
 )
-from kafka_fast.dataplane.bulk._rows cimport HeaderColumn, Numbers, new_numbers
+from kafka_fast.dataplane.bulk._rows cimport HeaderColumn, Numbers, new_numbers, note_odd
 
 from kafka_fast.errors import UsageError
 
@@ -243,10 +243,12 @@ cdef int fill_numbers(Numbers numbers, int64_t start, ArrowColumn source, str to
     cdef int64_t i, place, number
     cdef int64_t unit = 1
     cdef int width
+    cdef bint is_typed
     cdef const uint8_t* validity = validity_of(source)
     check_number_type(source.schema, f"{what} for topic {topic!r}")
     format = format_of(source.schema)
-    if format.startswith("ts"):
+    is_typed = format.startswith("ts")
+    if is_typed:
         unit = UNITS[format[2]]
     width = WIDTHS.get(format, 8)
     for i in range(source.count):
@@ -262,6 +264,8 @@ cdef int fill_numbers(Numbers numbers, int64_t start, ArrowColumn source, str to
             raise UsageError(f"{what} of row {source.first_row + i} for topic {topic!r} must be "
                              f"Unix ms in int64, not {number} s")
         numbers.items[start + i] = number // unit if unit > 0 else number * -unit
+        if not is_typed:
+            note_odd(numbers, number)
     return 0
 
 

@@ -334,10 +334,12 @@ cdef class BulkAccumulator(Accumulator):
         return self.on_delivery
 
     cdef int keep_timestamps(self, BatchFuture future, Rows rows) except -1:
-        """Note the rows' own timestamps, which on_delivery is told."""
+        """Note the rows' own timestamps, which on_delivery is told; log one of another unit."""
         cdef int64_t i
         cdef int64_t time
         cdef void* grown
+        if rows.timestamps.odd:
+            self._queues.suspect_time(rows.topic, rows.timestamps.odd)
         if self.on_delivery is None or rows.timestamps.count < 0:
             return 0
         grown = realloc(future.timestamps, max(1, rows.first + rows.count) * sizeof(int64_t))

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t
 
 from kafka_fast.dataplane.bulk._column cimport Column, kf_header_column
+from kafka_fast.dataplane.produce._fields cimport is_odd_time
 
 
 # Integers of n rows; -1 means that none is given.
@@ -10,6 +11,7 @@ cdef class Numbers:
     cdef int64_t* items
     cdef int64_t count  # -1: `scalar` is every row's
     cdef int64_t scalar
+    cdef int64_t odd    # the first integer that is an odd time (see `is_odd_time`), or 0
 
 
 # Headers of n rows. At most one of the three is set.
@@ -38,6 +40,12 @@ cdef class Rows:
 
     cdef int64_t partition_of(self, int64_t i) noexcept nogil
     cdef int64_t timestamp_of(self, int64_t i) noexcept nogil
+
+
+# Note an integer that may be a time of another unit than ms; a datetime never is.
+cdef inline void note_odd(Numbers numbers, int64_t number) noexcept:
+    if numbers.odd == 0 and is_odd_time(number):
+        numbers.odd = number
 
 
 cdef Numbers new_numbers(int64_t count)

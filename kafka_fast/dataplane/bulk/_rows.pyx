@@ -24,7 +24,7 @@ from kafka_fast.dataplane.produce._fields cimport encode_headers, serializer_for
 from collections.abc import Mapping, Sequence
 
 from kafka_fast.errors import SerializationError, UsageError
-from kafka_fast.times import is_datetime
+from kafka_fast.times import OF_FLOATS, float_hint, is_datetime
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)
@@ -56,6 +56,13 @@ cdef Numbers scalar_number(int64_t number):
     return numbers
 
 
+cdef Numbers scalar_integer(object item, str topic, str what, bint is_time):
+    """Return what `number_of` makes of every row's integer, or of None."""
+    cdef Numbers numbers = scalar_number(number_of(item, topic, what, is_time))
+    note_odd(numbers, numbers.scalar)
+    return numbers
+
+
 cdef int64_t number_of(object item, str topic, str what, bint is_time) except? -2:
     """Return the integer, or the Unix ms of a datetime where that is meant; -1 for None."""
     if item is None:
@@ -83,6 +90,11 @@ cdef int64_t number_at(const char* at, Py_ssize_t size, bint is_signed) noexcept
     return (<const int8_t*>at)[0] if is_signed else <int64_t>(<const uint8_t*>at)[0]
 
 
+cdef str of_floats(str what, str format):
+    """Return the end of an error about timestamps that are floats, as those of time.time()."""
+    return OF_FLOATS if what == "timestamp" and format in tuple("efd") else ""
+
+
 cdef Numbers buffer_numbers(object source, str topic, str what):
     """Return the numbers of a one-dimensional buffer of integers, none of them negative."""
     cdef Buffer buffer = typed_buffer(source)
@@ -95,7 +107,8 @@ cdef Numbers buffer_numbers(object source, str topic, str what):
     format = buffer.format()
     if buffer.view.ndim != 1 or format not in tuple("bBhHiIlLqQ"):
         raise TypeError(f"{what} for topic {topic!r} must be one-dimensional integers, not "
-                        f"{buffer.view.ndim}-dimensional of format {format!r}")
+                        f"{buffer.view.ndim}-dimensional of format {format!r}"
+                        f"{of_floats(what, format)}")
     is_signed = format.islower()
     stride = buffer.stride(0)
     numbers = new_numbers(buffer.view.shape[0])
@@ -104,6 +117,7 @@ cdef Numbers buffer_numbers(object source, str topic, str what):
         if numbers.items[i] < 0:
             number_of(numbers.items[i] if is_signed else <uint64_t>numbers.items[i], topic,
                       f"{what} of row {i}", False)
+        note_odd(numbers, numbers.items[i])
     return numbers
 
 
@@ -116,6 +130,8 @@ cdef Numbers object_numbers(object source, str topic, str what, bint is_time):
             numbers.items[i] = number_of(items[i], topic, what, is_time)
         except (TypeError, UsageError):
             number_of(items[i], topic, f"{what} of row {i}", is_time)
+        if is_odd_time(numbers.items[i]) and hasattr(items[i], "__index__"):
+            note_odd(numbers, numbers.items[i])
     return numbers
 
 
@@ -128,7 +144,7 @@ cdef bint is_numpy_time(object source):
 cdef Numbers numbers_of(object source, str topic, str what, bint is_time=False):
     """Return integers, or times, from None, a scalar, a sequence, a buffer or an Arrow array."""
     if source is None or (hasattr(source, "__index__") and not hasattr(source, "shape")):
-        return scalar_number(number_of(source, topic, what, is_time))
+        return scalar_integer(source, topic, what, is_time)
     if hasattr(source, "__arrow_c_array__") or hasattr(source, "__arrow_c_stream__"):
         from kafka_fast.dataplane.bulk._arrow import arrow_numbers
 
@@ -137,7 +153,7 @@ cdef Numbers numbers_of(object source, str topic, str what, bint is_time=False):
         raise TypeError(f"{what} for topic {topic!r}: numpy's datetime64 has no time zone: if it "
                         "is UTC, pass times.astype('datetime64[ms]').astype('int64')")
     if getattr(source, "shape", None) == ():  # a numpy scalar
-        return scalar_number(number_of(source.item(), topic, what, is_time))
+        return scalar_integer(source.item(), topic, what, is_time)
     if PyObject_CheckBuffer(source) and not isinstance(source, (bytes, bytearray)):
         return buffer_numbers(source, topic, what)
     if isinstance(source, Sequence) and not isinstance(source, (str, bytes, bytearray)):
@@ -146,7 +162,7 @@ cdef Numbers numbers_of(object source, str topic, str what, bint is_time=False):
         return scalar_number(time_of(source, f"{what} for topic {topic!r}"))
     wanted = "int (Unix ms), a datetime with a time zone" if is_time else "int"
     raise TypeError(f"{what} for topic {topic!r} must be {wanted}, a sequence or an array of "
-                    f"these, not {type(source).__name__}")
+                    f"these, not {type(source).__name__}{float_hint(source) if is_time else ''}")
 
 
 # ---- headers ----

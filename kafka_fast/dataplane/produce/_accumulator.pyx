@@ -235,7 +235,7 @@ cdef class Accumulator:
         if timestamp_ms is None:
             timestamp[0] = producer.env.wall_ms(producer.env.context)
         else:
-            timestamp[0] = check_timestamp(topic, timestamp_ms)
+            timestamp[0] = check_timestamp(self._queues, topic, timestamp_ms)
         record.headers = NULL
         record.headers_size = 0
         if headers is not None:

@@ -3,7 +3,7 @@
 from cpython.buffer cimport Py_buffer
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from kafka_fast.dataplane.produce._queues cimport TopicQueues
+from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 
 
 # The bytes of a key or value, borrowed from the object for one append.
@@ -27,8 +27,13 @@ cdef bytes encode_headers(object headers, str topic)
 # The partition's number, which must exist.
 cdef int32_t check_partition(TopicQueues topic, object partition) except -1
 
-# The timestamp in Unix ms; it is given as that, or as a datetime with a time zone.
-cdef int64_t check_timestamp(TopicQueues topic, object timestamp_ms) except? -1
+# The timestamp in Unix ms; it is given as that, or as a datetime with a time zone. A number that
+# must be in another unit is logged, once for the client of `queues`.
+cdef int64_t check_timestamp(Queues queues, TopicQueues topic, object timestamp_ms) except? -1
+
+# Whether a time in ms may be meant in another unit; `likely_unit` of `times` says in which one.
+cdef inline bint is_odd_time(int64_t ms) noexcept nogil:
+    return (ms >= 94_694_400 and ms < 4_102_444_800LL) or ms >= 94_694_400_000_000LL
 
 # The timestamp in Unix ms of what is no integer. `what` names it in an error.
 cdef int64_t time_of(object given, str what) except? -1

@@ -12,12 +12,12 @@ from cpython.unicode cimport PyUnicode_Check
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast._wire.layout cimport kf_put_varint
-from kafka_fast.dataplane.produce._queues cimport TopicQueues
+from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 
 from collections.abc import Mapping
 
 from kafka_fast.errors import SerializationError, UsageError
-from kafka_fast.times import datetime_ms, is_datetime
+from kafka_fast.times import datetime_ms, float_hint, is_datetime
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
@@ -147,10 +147,9 @@ cdef int32_t check_partition(TopicQueues topic, object partition) except -1:
     return <int32_t>number
 
 
-cdef int64_t check_timestamp(TopicQueues topic, object timestamp_ms) except? -1:
-    """Return the timestamp, given as a Unix time in ms or as a datetime, as a Unix time in ms."""
+cdef int64_t check_timestamp(Queues queues, TopicQueues topic, object timestamp_ms) except? -1:
     cdef int64_t timestamp
-    if not (PyIndex_Check(timestamp_ms) or isinstance(timestamp_ms, float)):
+    if not PyIndex_Check(timestamp_ms):
         return time_of(timestamp_ms, f"a timestamp for topic {topic.name!r}")
     try:
         timestamp = timestamp_ms
@@ -159,6 +158,8 @@ cdef int64_t check_timestamp(TopicQueues topic, object timestamp_ms) except? -1:
     if timestamp < 0:
         raise UsageError(f"a timestamp for topic {topic.name!r} must be Unix ms in int64, not "
                          f"{timestamp_ms}")
+    if is_odd_time(timestamp):
+        queues.suspect_time(topic.name, timestamp)
     return timestamp
 
 
@@ -166,5 +167,5 @@ cdef int64_t time_of(object given, str what) except? -1:
     """Return the Unix time in ms of what is no integer: a datetime with a time zone."""
     if not is_datetime(given):
         raise TypeError(f"{what} must be int (Unix ms) or a datetime with a time zone, not "
-                        f"{type(given).__name__}")
+                        f"{type(given).__name__}{float_hint(given)}")
     return datetime_ms(given, what)

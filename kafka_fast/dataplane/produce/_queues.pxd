@@ -27,6 +27,7 @@ cdef class Queues:
     cdef readonly str client_id   # for the log
     cdef readonly object lost     # Losses that no flush has raised yet; None: there are none
     cdef readonly object unlogged  # those of them that were not logged either
+    cdef bint has_odd_times  # a timestamp of another unit than ms was logged
     cdef bint told  # the user has heard of the records that `shut_down` failed
     cdef readonly bint refuses  # closing: no record is accepted any more
     cdef readonly object refusal  # what sends raise then; None: that the producer is closed

@@ -17,6 +17,10 @@ from kafka_fast.dataplane.core._events cimport produce_stats_dict
 from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import KafkaTimeoutError, UsageError, fresh_copy
+from kafka_fast.logs import get_logger
+from kafka_fast.times import HOW_TO_GIVE_MS, likely_unit
+
+logger = get_logger("kafka_fast.producer")
 
 # The names of the codes that pass in tuples and arguments; net/ knows them by these.
 EVENT_PUNT = KF_EVENT_PUNT
@@ -258,6 +262,18 @@ cdef class Queues:
         command.queue = self.queue(queue_id)
         command.error_code = error_code
         kf_plane_command(self.producer.plane, command)
+
+    # ---- what users give ----
+
+    def suspect_time(self, str topic, int64_t given):
+        """Log, once for this client, that a timestamp is most likely in another unit than ms."""
+        unit = None if self.has_odd_times else likely_unit(given)
+        if unit is None or unit == "milliseconds":
+            return
+        self.has_odd_times = True
+        logger.warning("producer %s: the timestamp %d of a record for topic %r looks like %s, and "
+                       "is taken for Unix ms: %s", self.client_id, given, topic, unit,
+                       HOW_TO_GIVE_MS)
 
     # ---- who may wait ----
 

@@ -20,6 +20,7 @@ from kafka_fast.spark.source.offsets import (
     parse_offsets,
     parse_timestamps,
 )
+from kafka_fast.times import likely_unit
 from kafka_fast.types import TopicPartition
 
 
@@ -117,11 +118,15 @@ def _bound(options: Mapping[str, str], prefix: str, default: Edge) -> Bound:
     if f"{prefix}timestamp" in options:
         text = options[f"{prefix}timestamp"].strip()
         try:
-            return GlobalTimestamp(int(text), latest_if_none)
+            at = int(text)
         except ValueError:
             raise UsageError(f"Expected a single long value, got {text}") from None
+        _check_unit(at, f"{prefix}Timestamp")
+        return GlobalTimestamp(at, latest_if_none)
     if f"{prefix}offsetsbytimestamp" in options:
         times = parse_timestamps(options[f"{prefix}offsetsbytimestamp"].strip())
+        for at in times.values():
+            _check_unit(at, f"{prefix}OffsetsByTimestamp")
         return Timestamps(times, latest_if_none)
     text = options.get(f"{prefix}offsets", default.value).strip()
     if text.lower() in ("earliest", "latest"):
@@ -131,6 +136,13 @@ def _bound(options: Mapping[str, str], prefix: str, default: Edge) -> Bound:
         if offset < EARLIEST:
             raise UsageError(f"{prefix}Offsets of {partition}: there is no offset {offset}")
     return SpecificOffsets(offsets)
+
+
+def _check_unit(at: int, option: str) -> None:
+    """Refuse what is a time from 1973 to 2100 in another unit: it would mean all, or nothing."""
+    unit = likely_unit(at)
+    if unit not in (None, "milliseconds"):
+        raise UsageError(f"{option} takes Unix times in milliseconds: {at} looks like {unit}")
 
 
 def _latest_if_none(options: Mapping[str, str]) -> bool:

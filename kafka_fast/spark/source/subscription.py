@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from kafka_fast.consumer.arguments import is_pattern
 from kafka_fast.errors import UsageError
 from kafka_fast.spark.source.java_regex import from_java
 from kafka_fast.spark.source.offsets import parse_partitions
@@ -65,6 +66,11 @@ def subscription(options: Mapping[str, str]) -> SourceSubscription:
             raise UsageError(
                 f"No topics to subscribe to as specified value for option 'subscribe' is '{value}'"
             )
+        for topic in topics:
+            if is_pattern(topic):
+                raise UsageError(
+                    f"'{topic}' is no name of a topic: the option subscribePattern takes a pattern"
+                )
         return SourceSubscription(topics=topics)
     pattern = value.strip()
     if not pattern:

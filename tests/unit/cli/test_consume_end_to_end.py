@@ -95,6 +95,36 @@ def test_seconds_are_suspected(kafka: EmbeddedKafka, capsys):
         assert "seconds instead of milliseconds?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("1700000000", "; as a time it is @1700000000000, which is 2023-11-14T22:13:20Z"),
+        ("1700000000000", "; as a time it is @1700000000000, which is 2023-11-14T22:13:20Z"),
+        ("1700000000000000", "; as a time it is @1700000000000, which is 2023-11-14T22:13:20Z"),
+        ("99999", ""),
+    ],
+)
+def test_a_time_without_its_sign(kafka: EmbeddedKafka, given: str, meant: str, capsys):
+    """Regression: with --until it was an empty range."""
+    for more in ([], ["--until", "end"]):
+        arguments = ["consume", "lines", "--from", given, *more]
+        assert main([*arguments, "-b", kafka.bootstrap]) == 1
+        assert capsys.readouterr().err.endswith(f"{meant}\n" if meant else ")\n")
+    arguments = ["lines", "--from", str(COUNT - 1), "--until", given]
+    run = subprocess.run(
+        command(kafka, "consume", *arguments), capture_output=True, text=True, cwd=ROOT, timeout=60
+    )
+    assert (run.returncode, run.stdout) == (0, f"value {COUNT - 1}\n")
+    said = f"kafka-fast: --until {given} is an offset, beyond the log{meant}\n"
+    assert run.stderr == (said if meant else "")
+
+
+@pytest.mark.parametrize("more", [[], ["--until", "end"], ["--group", "g"]])
+def test_a_pattern_among_the_topics(kafka: EmbeddedKafka, more: list[str], capsys):
+    assert main(["consume", "^li.*", *more, "-b", kafka.bootstrap]) == 2
+    assert "'^li.*' is no name of a topic: kafka-fast topics lists them" in capsys.readouterr().err
+
+
 def test_what_is_there_now(kafka: EmbeddedKafka):
     assert output(kafka, "lines", "--until", "end") == b"\n".join(LINES) + b"\n"
 

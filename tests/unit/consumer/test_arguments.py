@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from kafka_fast.consumer.arguments import subscription
+from kafka_fast.consumer.arguments import subscription, topic_partition
+from kafka_fast.consumer.bounds import partitions_named
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import UsageError
 
@@ -47,6 +48,38 @@ def test_what_is_no_pattern_here_may_be_one_there() -> None:
     with pytest.raises(UsageError, match="no regular expression"):
         subscription(None, r"\pN(", broker_side=False)
     assert subscription(None, r"\pN+", broker_side=True) is not None
+
+
+@pytest.mark.parametrize(
+    ("given", "pattern"),
+    [
+        ("^x.*", "x.*"),
+        ("^x", "x.*"),
+        ("^orders-[0-9]+$", "orders-[0-9]+"),
+        ("events-*", "events-.*"),
+        ("a|b", "a|b"),
+        ("(a|b)*", "(a|b)*"),
+        (r"^a\.b", r"a\.b.*"),
+    ],
+)
+def test_a_pattern_among_names(given: str, pattern: str) -> None:
+    """Regression: it was a topic that does not exist, as far as anybody could see."""
+    for call in (
+        lambda: subscription(["plain", given], None, broker_side=True),
+        lambda: topic_partition((given, 0)),
+        lambda: partitions_named(given),
+    ):
+        with pytest.raises(UsageError) as caught:
+            call()
+        assert str(caught.value) == (
+            f"{given!r} is no name of a topic; subscribe(pattern={pattern!r}) reads the topics "
+            "whose whole names match"
+        )
+
+
+def test_what_names_may_have() -> None:
+    names = "a.b_c-D0"
+    assert topic_partition((names, 0)) == (names, 0)
 
 
 def test_names_or_a_pattern() -> None:

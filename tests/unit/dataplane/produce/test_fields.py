@@ -104,6 +104,12 @@ def test_a_timestamp_may_be_a_datetime_that_knows_its_zone() -> None:
         (date(2024, 1, 1), TypeError, "'t' must be int .*datetime with a time zone, not date"),
         (np.datetime64(1, "ns"), TypeError, "not datetime64"),
         ("now", TypeError, "not str"),
+        (
+            1.7e9,
+            TypeError,
+            r"not float: time\.time\(\) has seconds, pass int\(time.time\(\) \* 1000",
+        ),
+        (np.float64(1.7e12), TypeError, r"not float64: time\.time\(\) has seconds"),
     ],
 )
 def test_what_is_no_timestamp(timestamp: Any, error: type[Exception], said: str) -> None:

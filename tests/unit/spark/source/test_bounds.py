@@ -59,6 +59,15 @@ def test_one_time_beats_times_and_these_beat_offsets() -> None:
         ({"startingtimestamp": "noon"}, "Expected a single long value, got noon"),
         ({"startingoffsetsbytimestampstrategy": "skip"}, "must be 'error' or 'latest'"),
         (
+            {"startingtimestamp": "1700000000"},
+            "startingTimestamp takes Unix times in milliseconds: 1700000000 looks like seconds",
+        ),
+        ({"endingtimestamp": "1700000000000000"}, "endingTimestamp .* looks like microseconds"),
+        (
+            {"endingoffsetsbytimestamp": '{"t":{"0":1700000000}}'},
+            "endingOffsetsByTimestamp .* looks like seconds",
+        ),
+        (
             {"startingoffsets": '{"t":{"0":1}}', "endingoffsets": '{"t":{"1":1}}'},
             "should have the same topic-partitions. Topic-partitions for start offset: t-0, ",
         ),

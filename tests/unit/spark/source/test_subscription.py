@@ -37,6 +37,7 @@ def test_a_pattern_needs_to_match_a_part_only() -> None:
             "Only one of the following options can be specified",
         ),
         ({"subscribe": " , "}, "No topics to subscribe to as specified value"),
+        ({"subscribe": "a, ev.*"}, "'ev.*' is no name of a topic: the option subscribePattern"),
         ({"subscribepattern": " "}, "Pattern to subscribe is empty"),
         ({"subscribepattern": "a++"}, "cannot be used"),
         ({"assign": "t"}, "No topicpartitions to assign as specified value for option 'assign'"),
