@@ -43,6 +43,7 @@ from kafka_fast.errors import (
     WakeupError,
     WouldWaitError,
 )
+from kafka_fast.peer_names import MODULE
 
 if TYPE_CHECKING:
     from kafka_fast.aws import aws_msk_token_provider
@@ -91,7 +92,7 @@ else:
         "read_properties": "config",
         "read_range": "consumer",
     }
-    __getattr__, __dir__ = lazily(__name__, _WHERE)
+    __getattr__, __dir__ = lazily(__name__, _WHERE, MODULE)
 
 __all__ = [
     "AuthenticationError",

@@ -9,21 +9,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import FrameType, MappingProxyType
 
 
 def lazily(
-    package: str, where: Mapping[str, str]
+    package: str, where: Mapping[str, str], hints: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package.
 
     Args:
         package: its name.
         where: name -> the module of the package that has it.
+        hints: name that other clients have -> what to write instead.
     """
 
     def get(name: str) -> object:
         if name not in where:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise _missing(package, name, hints.get(name), sys._getframe(1))
         found = getattr(import_module(f"{package}.{where[name]}"), name)
         setattr(sys.modules[package], name, found)
         return found
@@ -32,3 +34,31 @@ def lazily(
         return sorted({*vars(sys.modules[package]), *where})
 
     return get, names
+
+
+def _missing(
+    package: str, name: str, hint: str | None, frame: FrameType
+) -> AttributeError | ImportError:
+    """Return the error for a name that a package does not have.
+
+    `from package import name` drops an AttributeError, and its text, for an ImportError of its own.
+    So it gets an ImportError if there is a hint.
+
+    Args:
+        package: its name.
+        name: the missing name.
+        hint: what to write instead; None: nothing is known.
+        frame: looks the name up.
+    """
+    if hint is None:
+        return AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
+    if _imports(frame):
+        return ImportError(f"cannot import name {name!r} from {package!r}: {hint}", name=package)
+    return AttributeError(f"module {package!r} has no attribute {name!r}: {hint}", name=name)
+
+
+def _imports(frame: FrameType) -> bool:
+    """Return whether a frame is executing `from ... import ...`."""
+    from opcode import opmap
+
+    return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]

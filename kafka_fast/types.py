@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from kafka_fast._hints import hint_at_names
+from kafka_fast.peer_names import METADATA, TOPIC_PARTITION
+
 Header: TypeAlias = tuple[str, bytes | None]
 """A header's key and value."""
 
@@ -25,6 +28,9 @@ class TopicPartition(NamedTuple):
     def __str__(self) -> str:
         """Return Kafka's own notation: `topic-3`."""
         return f"{self.topic}-{self.partition}"
+
+
+hint_at_names(TopicPartition, TOPIC_PARTITION)
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -69,6 +75,9 @@ class RecordMetadata(NamedTuple):
     """
     timestamp_ms: int
     """Unix time in ms: the record's own, or the broker's if the topic has LogAppendTime."""
+
+
+hint_at_names(RecordMetadata, METADATA)
 
 
 class PartitionResult(NamedTuple):

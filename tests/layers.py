@@ -33,6 +33,8 @@ BASE = {
     "config",
     "_version",
     "_lazy",
+    "_hints",
+    "peer_names",
 }
 BYTES = {"_wire", "record", "protocol"}
 CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itself
@@ -44,11 +46,13 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "_version": set(),
     "_lazy": set(),
+    "_hints": set(),
+    "peer_names": set(),
     "instants": set(),
     "logs": {"instants"},
     "values": set(),
     "times": {"errors"},
-    "types": {"errors"},
+    "types": {"errors", "_hints", "peer_names"},
     "secret": set(),
     "_json_alike": set(),
     "json_text": {"_json_alike"},

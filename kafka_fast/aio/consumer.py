@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.listener import RebalanceListener
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
 from kafka_fast.consumer.core import ConsumerCore
@@ -24,6 +25,7 @@ from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.net.looping import LoopDriver, Tasks
 from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.peer_names import AIO_CONSUMER, CONSUMER_ARGUMENTS
 from kafka_fast.types import (
     OffsetAndMetadata,
     OffsetAndTimestamp,
@@ -290,6 +292,9 @@ class Consumer(ConsumerBase):
     ) -> None:
         """Close, as `close` does; an exception of this block counts as being handled."""
         await self._close(None, is_interrupted=error is not None)
+
+
+hint_at_names(Consumer, AIO_CONSUMER, CONSUMER_ARGUMENTS)
 
 
 class AsyncBatches:

@@ -12,6 +12,7 @@ from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.callbacks import DeliveryCallbacks
 from kafka_fast.aio.room_line import RoomLines
 from kafka_fast.config import ProducerSettings, producer_settings, warn_of_weakness
@@ -24,6 +25,7 @@ from kafka_fast.instants import NEVER
 from kafka_fast.net.looping import LoopDriver
 from kafka_fast.net.steps import Invoke, Steps, YieldToLoop
 from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.peer_names import AIO_PRODUCER, AIO_PRODUCER_ARGUMENTS
 from kafka_fast.producer.base import (
     OnDelivery,
     ProducerBase,
@@ -333,6 +335,9 @@ class Producer(ProducerBase, AsyncSender):
             if error is None:
                 raise
             self._log_lost(lost)
+
+
+hint_at_names(Producer, AIO_PRODUCER, AIO_PRODUCER_ARGUMENTS)
 
 
 class _Accumulator(BulkAccumulator):

@@ -15,8 +15,9 @@ _NAMES = r"[\w.:,\[\] -]*"
 class Properties(dict[str, Any]):
     """The properties of a file, which may serve several clients.
 
-    A client ignores in it what only other kinds of client have, where it refuses that in any other
-    mapping. `|` with a mapping makes such properties again; `{**properties}` does not.
+    Its log says at INFO what a client ignores in it because only other kinds of client have it; for
+    other mappings, which programs change more easily, DEBUG is enough. `|` with a mapping makes
+    such properties again; `{**properties}` does not.
     """
 
     __slots__ = ()

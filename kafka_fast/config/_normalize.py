@@ -117,8 +117,8 @@ def normalize(
     given: dict[str, object] = {}
     spelled: dict[str, str] = {}
     levels: list[tuple[str, object]] = []
-    for name, value in items:
-        if dotted(name) == _CODEC_LEVEL and client == PRODUCER:
+    for name, value in _with_meaning(items, client):
+        if dotted(name) == _CODEC_LEVEL:
             levels.append((name, value))
             continue
         key, scale = _find(name, client)
@@ -127,6 +127,38 @@ def normalize(
         _put_codec_level(given, spelled, name, value)
     _log_ignored(given)
     return Config(client, given)
+
+
+def _with_meaning(items: Iterable[tuple[str, object]], client: str) -> Iterator[tuple[str, object]]:
+    """Yield the properties that mean something to a client, or are refused.
+
+    The others are logged: those of other kinds of clients, whose mapping this one shares, and
+    harmless ones of other libraries.
+    """
+    quiet: list[str] = []
+    for name, value in items:
+        key = own_key(name)
+        if (key is not None and client in key.clients) or (
+            dotted(name) == _CODEC_LEVEL and client == PRODUCER
+        ):
+            yield name, value
+            continue
+        if key is not None:
+            quiet.append(name)
+            continue
+        from kafka_fast.config._foreign import Acceptance, advice_for
+
+        advice = advice_for(dotted(name), client)
+        match Acceptance.NEVER if advice is None else advice.taken_with(value):
+            case Acceptance.NEVER:
+                yield name, value
+            case Acceptance.QUIETLY:
+                quiet.append(name)
+            case Acceptance.ALOUD:
+                assert advice is not None
+                _log.warning("%s has no effect on this %s: %s", name, client, advice.text)
+    if quiet:
+        _log.debug("without meaning for a %s: %s", client, ", ".join(quiet))
 
 
 def conceal(mapping: Mapping[str, object], client: str) -> dict[str, object]:
@@ -195,10 +227,18 @@ def _hidden(name: object, value: object) -> object:
         return value
     if isinstance(name, str):
         key = own_key(name)
-        is_open = key is not None and key.kind is not ValueKind.PASSWORD
+        is_open = _is_harmless(name) if key is None else key.kind is not ValueKind.PASSWORD
         if dotted(name) == _CODEC_LEVEL or (is_open and not isinstance(value, Mapping | bytes)):
             return value
     return Secret(value) if isinstance(value, str) or callable(value) else NO_SECRET
+
+
+def _is_harmless(name: str) -> bool:
+    """Return whether this is a property of another client's whose values are no secrets."""
+    from kafka_fast.config._foreign import advice_for
+
+    advice = (advice_for(dotted(name), client) for client in EVERY_CLIENT)
+    return any(one is not None and one.is_open for one in advice)
 
 
 def _put(
@@ -253,7 +293,7 @@ def _find(name: str, client: str) -> tuple[Key, int]:
     if key is None:
         raise ConfigError(f"unknown property {name!r}{_suggestion(wanted, client)}")
     others = " and ".join(key.clients)
-    raise ConfigError(f"{name}: a property of the {others}, not of the {client}: leave it out")
+    raise ConfigError(f"{name}: a property of the {others}, not of the {client}")
 
 
 @cache

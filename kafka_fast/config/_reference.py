@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from textwrap import fill
+from typing import TYPE_CHECKING
 
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
@@ -11,6 +12,9 @@ from kafka_fast.config._key import EVERY_CLIENT, Key, ValueKind
 from kafka_fast.config._producer import PRODUCER_ONLY
 from kafka_fast.config._security import SECURITY
 from kafka_fast.config._values import describe_range
+
+if TYPE_CHECKING:
+    from kafka_fast.config._foreign import Advice
 
 _INTRODUCTION = """\
 # Configuration
@@ -42,8 +46,10 @@ unknown property 'lingr.ms'; did you mean 'linger.ms'?
 * A value has the property's type, or is a string. A list may be a string with commas.
 * Three mistakes are a `ConfigError`: an unknown property, a value out of range, and one property
   that is given twice with different values.
-* A property that only other clients have is a `ConfigError` as well. The error says
-  [what to do instead](#properties-of-other-clients).
+* A property that only other libraries have is a `ConfigError` as well, if its effect matters. The
+  error says [what to do instead](#properties-of-other-clients). A harmless one is taken and logged.
+* One mapping may serve several clients: a producer leaves out what only consumers have, and the
+  reverse.
 * Values are data: no environment variable is put in, and no name is imported.
 
 ## Files of properties
@@ -64,9 +70,8 @@ Consumer(read_properties("client.properties"), group_id="audit").close()
 ```
 
 * The syntax is that of `java.util.Properties`: comments, continued lines, escapes.
-* One file may serve all clients: a producer ignores what only consumers have, and the reverse. For
-  that, give the file's properties as they are, with more as keywords or with `|`. Any other mapping
-  is read strictly, `{**read_properties(...)}` as well.
+* One file may serve all clients. Give the file's properties as they are, with more as keywords or
+  with `|`.
 * Properties of other programs, such as `schema.registry.url`, and classes that only a JVM can load
   are left out. Their names are logged at INFO. A name that looks like a misspelt property is a
   `ConfigError`.
@@ -181,16 +186,36 @@ def _ignored(keys: Iterable[Key]) -> Iterator[str]:
 
 def _foreign() -> Iterator[str]:
     """Yield the list of what other clients have and this one has not."""
-    from kafka_fast.config._foreign import ADVICE  # a page is printed once
+    from kafka_fast.config._foreign import ADVICE, Acceptance  # a page is printed once
 
     yield "## Properties of other clients\n"
     yield "Each of these is a `ConfigError` that says what to do instead. Where a client stands in"
     yield "brackets, the advice is for that client only.\n"
     for advice in ADVICE:
-        names = ", ".join(map(_code, advice.names))
-        clients = "" if advice.clients == EVERY_CLIENT else f" ({', '.join(advice.clients)})"
-        yield _item(f"{names}{clients}: {advice.text}")
+        if advice.taken is Acceptance.NEVER:
+            yield _advice(advice)
     yield ""
+    yield "These are harmless. A client takes them, and logs one warning for each that is given:\n"
+    for advice in ADVICE:
+        if advice.taken is Acceptance.ALOUD:
+            yield _advice(advice)
+    yield ""
+    yield "A client also takes the following, and what only another kind of client has, because"
+    yield "programs often share one mapping. One line of its log says so, at DEBUG.\n"
+    for advice in ADVICE:
+        if advice.taken is Acceptance.QUIETLY:
+            yield _advice(advice)
+    yield ""
+
+
+def _advice(advice: Advice) -> str:
+    """Return the item of one advice."""
+    names = ", ".join(map(_code, advice.names))
+    facts = () if advice.clients == EVERY_CLIENT else advice.clients
+    if advice.so_anyway:
+        facts = (*facts, f"{' and '.join(map(_code, advice.so_anyway))}: taken")
+    brackets = f" ({', '.join(facts)})" if facts else ""
+    return _item(f"{names}{brackets}: {advice.text}")
 
 
 def _folded(text: str, indent: str = "") -> str:

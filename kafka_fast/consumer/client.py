@@ -9,6 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from kafka_fast._hints import hint_at_names
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
 from kafka_fast.consumer.batches import Batches
 from kafka_fast.consumer.core import ConsumerCore
@@ -22,6 +23,7 @@ from kafka_fast.dataplane.fetch._blocking_records import BlockingRecords
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.peer_names import CONSUMER, CONSUMER_ARGUMENTS
 from kafka_fast.types import (
     OffsetAndMetadata,
     OffsetAndTimestamp,
@@ -344,3 +346,6 @@ class Consumer(ConsumerBase):
     ) -> None:
         """Close, as `close` does; an exception of this block counts as being handled."""
         self._close(None, is_interrupted=error is not None)
+
+
+hint_at_names(Consumer, CONSUMER, CONSUMER_ARGUMENTS)

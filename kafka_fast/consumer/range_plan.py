@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from kafka_fast.config import check_mapping, conceal, find_key
+from kafka_fast.config import check_mapping, conceal, own_key
 from kafka_fast.consumer.bounds import (
     Bound,
     Topics,
@@ -85,10 +85,10 @@ class RangePlan:
             raise UsageError(f"max_records must be at least 1, not {max_records}")
         self.max_records = max_records
         self._bounds = start, end
-        self._check_points(start, end)
         self._is_offset_said = by is not None
         self._named = partitions_named(topics)
-        names = {find_key(name, "consumer").name for name in (*given, *keywords)}
+        self._check_points(start, end)
+        names = {key.name for name in (*given, *keywords) if (key := own_key(name))}
         if "group.id" in names:
             raise UsageError("a range is read without a group: leave group.id out")
         own = {name: value for name, value in OWN_DEFAULTS.items() if name not in names}

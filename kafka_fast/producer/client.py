@@ -11,10 +11,12 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from kafka_fast._hints import hint_at_names
 from kafka_fast.config import producer_settings, warn_of_weakness
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.errors import KafkaError
 from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.peer_names import PRODUCER, PRODUCER_ARGUMENTS
 from kafka_fast.producer.base import (
     OnDelivery,
     ProducerBase,
@@ -155,3 +157,6 @@ class Producer(ProducerBase, BulkAccumulator):
             if error is None:
                 raise
             self._log_lost(lost)
+
+
+hint_at_names(Producer, PRODUCER, PRODUCER_ARGUMENTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import pickle
 
@@ -85,12 +86,22 @@ def test_unknown_without_a_neighbour() -> None:
         normalize({5: 1})  # type: ignore[dict-item]
 
 
-def test_properties_of_another_client() -> None:
-    with pytest.raises(ConfigError, match=r"group\.id: a property of the consumer"):
-        normalize({"group.id": "g"})
-    assert normalize({"group.id": "g"}, client="consumer")["group.id"] == "g"
-    with pytest.raises(ConfigError, match=r"linger\.ms: a property of the producer"):
-        normalize({"linger.ms": 1}, client="consumer")
+def test_a_mapping_may_serve_several_kinds_of_clients(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "kafka_fast")
+    shared = {"group.id": "g", "Auto_Offset_Reset": "earliest", "linger.ms": 1, "client_id": "c"}
+    producer, consumer = (normalize(shared, client=client) for client in ("producer", "consumer"))
+    assert producer.explicit == {"linger.ms", "client.id"}
+    assert consumer.explicit == {"group.id", "auto.offset.reset", "client.id"}
+    assert [(it.levelname, it.getMessage()) for it in caplog.records] == [
+        ("DEBUG", "without meaning for a producer: group.id, Auto_Offset_Reset"),
+        ("DEBUG", "without meaning for a consumer: linger.ms"),
+    ]
+    assert normalize(kwargs=shared).explicit == {"linger.ms", "client.id"}
+    with pytest.raises(ConfigError, match=r"'group\.di'; did you mean 'group\.id'\?"):
+        normalize({"group.di": "g"}, client="consumer")
+
+
+def test_a_client_that_there_is_not() -> None:
     with pytest.raises(ValueError, match="client must be"):
         normalize({}, client="broker")
 

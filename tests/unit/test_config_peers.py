@@ -7,6 +7,7 @@ librdkafka is asked for each word that its library holds whether it is one.
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -129,27 +130,79 @@ def test_every_property_is_taken_or_answered_with_what_to_do(peer: str) -> None:
 @pytest.mark.parametrize(
     ("client", "name", "advice"),
     [
-        ("producer", "socket.keepalive.enable", "always kept alive"),
-        ("consumer", "statistics.interval.ms", r"call metrics\(\)"),
         ("consumer", "stats_cb", r"call metrics\(\)"),
         ("consumer", "enable.auto.offset.store", r"commit\(records\)"),
         ("consumer", "topics", r"consumer\.subscribe"),
         ("consumer", "Consumer_Timeout_MS", r"poll\(timeout\)"),
-        ("producer", "consumer_timeout_ms", "it is for a consumer: leave it out"),
         ("producer", "dr_msg_cb", "on_delivery="),
-        ("producer", "allow_auto_create_topics", r"auto\.create\.topics\.enable"),
-        ("consumer", "bootstrap_timeout_ms", r"default\.api\.timeout\.ms"),
-        ("producer", "bootstrap_timeout_ms", r"max\.block\.ms"),
-        ("consumer", "max_in_flight_requests_per_connection", "one Fetch in flight"),
-        ("consumer", "compression.level", "it is for a producer"),
         ("producer", "ssl.sigalgs.list", "ssl_context="),
         ("consumer", "enable.sasl.oauthbearer.unsecure.jwt", "sasl_oauth_token_provider="),
-        ("producer", "fetch.min.bytes", "a property of the consumer, not of the producer"),
     ],
 )
 def test_the_answer_names_the_property_and_the_way(client: str, name: str, advice: str) -> None:
     with pytest.raises(ConfigError, match=f"^{re.escape(name)}.*: .*{advice}"):
         normalize({name: 1}, client=client)
+
+
+@pytest.mark.parametrize(
+    ("client", "name", "value", "said"),
+    [
+        ("producer", "socket.keepalive.enable", True, ""),
+        ("producer", "socket_keepalive_enable", "true", ""),
+        ("consumer", "api.version.request", True, ""),
+        ("producer", "api_version", (2, 8), ""),
+        ("producer", "allow_auto_create_topics", False, ""),
+        ("producer", "consumer_timeout_ms", 5, ""),
+        ("producer", "fetch.min.bytes", 5, ""),
+        ("producer", "value.deserializer", bytes.decode, ""),
+        ("consumer", "max_in_flight_requests_per_connection", 5, ""),
+        ("consumer", "compression.level", 5, ""),
+        ("consumer", "acks", "no value of it", ""),
+        ("consumer", "enable.auto.offset.store", True, ""),
+        ("consumer", "enable.partition.eof", "False", ""),
+        ("producer", "proxy_url", None, ""),
+        ("producer", "statistics.interval.ms", 0, ""),
+        ("producer", "statistics.interval.ms", 5, "call metrics()"),
+        ("consumer", "socket.timeout.ms", 60000, "request.timeout.ms is how long"),
+        ("consumer", "bootstrap_timeout_ms", 5, "default.api.timeout.ms"),
+        ("producer", "bootstrap_timeout_ms", 5, "max.block.ms"),
+        ("producer", "log_level", 7, "the levels of the loggers"),
+        ("producer", "debug", "all", "logging.getLogger('kafka_fast')"),
+    ],
+)
+def test_harmless_ones_are_taken(
+    client: str, name: str, value: object, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: a librdkafka configuration, or one that clients share, had to be weeded first."""
+    caplog.set_level(logging.DEBUG, "kafka_fast")
+    for given in ({"mapping": {name: value}}, {"kwargs": {name: value}}):
+        caplog.clear()
+        assert not normalize(**given, client=client).explicit  # type: ignore[arg-type]
+        (record,) = caplog.records
+        if said:
+            assert record.levelname == "WARNING"
+            assert record.getMessage().startswith(f"{name} has no effect on this {client}: ")
+            assert said in record.getMessage()
+        else:
+            assert record.levelname == "DEBUG"
+            assert record.getMessage() == f"without meaning for a {client}: {name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("enable.auto.offset.store", False),
+        ("enable.partition.eof", True),
+        ("leave.group.on.close", "false"),
+        ("proxy_url", "socks5://a:1"),
+        ("stats_cb", print),
+        ("sasl.pasword", "secret"),
+    ],
+)
+def test_those_that_count_are_refused(name: str, value: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        normalize({name: value}, client="consumer")
+    assert "secret" not in str(caught.value)
 
 
 def test_advice_is_of_names_that_mean_nothing_to_these_clients() -> None:

@@ -28,7 +28,9 @@ from kafka_fast.dataplane.produce._observers cimport (
 from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.core.state cimport *
 
+from kafka_fast._hints import hint_at_names, name_type
 from kafka_fast.errors import DeliveryError, Outcome
+from kafka_fast.peer_names import BATCH_FUTURE
 from kafka_fast.types import BatchResult, PartitionResult, RecordMetadata, TopicPartition
 
 cdef extern from "Python.h":
@@ -411,3 +413,7 @@ cdef class AwaitAll:
 
 cdef BatchFuture new_batch_future(Queues queues):
     return BatchFuture.__new__(BatchFuture, queues=queues)
+
+
+name_type(BatchFuture, "kafka_fast")
+hint_at_names(BatchFuture, BATCH_FUTURE)

@@ -15,6 +15,8 @@ from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
 from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator
 from kafka_fast.dataplane.fetch._record_loop cimport RecordLoop
 
+from kafka_fast._hints import name_type
+
 
 @cython.final
 cdef class AsyncRecords(RecordLoop):
@@ -71,3 +73,4 @@ cdef class NextRecord(ReadyCall):
 
 
 send_in_steps(NextRecord)
+name_type(AsyncRecords, "kafka_fast.aio")

@@ -16,6 +16,8 @@ from kafka_fast.record._layout cimport kf_span
 from kafka_fast.record._records cimport Records, read_headers
 from kafka_fast.record._slices cimport Origin, new_origin
 
+from kafka_fast._hints import hint_at_names, name_type
+from kafka_fast.peer_names import RECORD
 from kafka_fast.record.types import NO_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
 
 cdef extern from "Python.h":
@@ -267,3 +269,12 @@ def restore(topic, partition, offset, key, value, timestamp_ms, timestamp_type, 
         timestamp_type=timestamp_type, headers=headers, leader_epoch=leader_epoch,
         serialized_key_size=key_size, serialized_value_size=value_size,
     )
+
+
+name_type(
+    ConsumerRecord, "kafka_fast",
+    f"(topic, partition, offset, key=None, value=None, *, timestamp_ms={NO_TIMESTAMP}, "
+    f"timestamp_type=0, headers=(), leader_epoch={NO_LEADER_EPOCH}, serialized_key_size=None, "
+    "serialized_value_size=None)",
+)
+hint_at_names(ConsumerRecord, RECORD)

@@ -29,7 +29,9 @@ from kafka_fast.record._slices cimport RecordSlice
 from bisect import bisect_right
 from importlib import import_module
 
+from kafka_fast._hints import hint_at_names, name_type
 from kafka_fast.errors import UsageError
+from kafka_fast.peer_names import RECORDS
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 cdef extern from "Python.h":
@@ -458,3 +460,8 @@ cdef class ConsumerRecords:
 def next_offset_of(RecordSlice part not None) -> int:
     """Return where a reader goes on after the slice."""
     return part.next_offset
+
+
+name_type(RecordIterator, "kafka_fast.consumer")
+name_type(ConsumerRecords, "kafka_fast")
+hint_at_names(ConsumerRecords, RECORDS)

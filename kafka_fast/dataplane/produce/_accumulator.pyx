@@ -37,6 +37,7 @@ from kafka_fast.dataplane.produce._partitioner cimport (
 )
 from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.dataplane.produce.entry cimport (
+    call_as_it_stands,
     entry,
     is_only_name,
     is_plain_bytes,
@@ -44,6 +45,7 @@ from kafka_fast.dataplane.produce.entry cimport (
     names_third,
     or_null,
     replace_entry,
+    result_of,
 )
 from kafka_fast.dataplane.core.state cimport *
 
@@ -51,6 +53,7 @@ import warnings
 
 from kafka_fast.errors import DeliveryError, Outcome, UsageError, WouldWaitError, broker_error
 from kafka_fast.logs import LONG as LONG_WAIT
+from kafka_fast.peer_names import PRODUCER_ARGUMENTS
 
 cdef extern from "Python.h":
     char* bytes_of "PyBytes_AS_STRING"(PyObject* item)
@@ -365,6 +368,7 @@ cdef struct plain_call:
     PyObject* key       # NULL: none
     PyObject* callback  # NULL: none
 
+cdef dict HINTS = dict(PRODUCER_ARGUMENTS["send"])
 cdef PyObject* ON_DELIVERY = <PyObject*>"on_delivery"
 cdef entry send_as_it_stands
 cdef entry send_nowait_as_it_stands
@@ -415,7 +419,8 @@ cdef object enter_send(Accumulator self, PyObject** args, Py_ssize_t count, PyOb
     cdef int64_t timestamp
     cdef DeliveryFuture future
     if not is_plain(self, args, count, names, &call):
-        return send_as_it_stands(self, args, count, names)
+        return result_of(call_as_it_stands(send_as_it_stands, <PyObject*>self, args, count, names,
+                                           "send", HINTS))
     append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
     future = new_delivery(self._queues, batch, index, timestamp)
     if call.callback != NULL:
@@ -430,7 +435,8 @@ cdef object enter_send_nowait(Accumulator self, PyObject** args, Py_ssize_t coun
     cdef int32_t index
     cdef int64_t timestamp
     if not is_plain(self, args, count, names, &call):
-        return send_nowait_as_it_stands(self, args, count, names)
+        return result_of(call_as_it_stands(send_nowait_as_it_stands, <PyObject*>self, args, count,
+                                           names, "send_nowait", HINTS))
     if call.callback == NULL:
         append_plain(self, &call, KF_HOLD_NOTHING, &batch, &index, &timestamp)
     else:

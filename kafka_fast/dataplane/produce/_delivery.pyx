@@ -41,6 +41,9 @@ from kafka_fast.dataplane.produce._observers cimport (
 from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.core.state cimport *
 
+from kafka_fast._hints import hint_at_names, name_type
+from kafka_fast.peer_names import FUTURE
+
 cdef extern from "Python.h":
     ctypedef void (*destructor)(PyObject*)
     object PyObject_Init(PyObject* memory, PyTypeObject* kind)
@@ -417,3 +420,5 @@ cdef void drop_unusual(PyObject* handle) noexcept:
 
 
 (<PyTypeObject*>DeliveryFuture).tp_dealloc = <destructor>drop_handle
+name_type(DeliveryFuture, "kafka_fast")
+hint_at_names(DeliveryFuture, FUTURE)

@@ -21,16 +21,19 @@ from kafka_fast.dataplane.produce._accumulator cimport (
 )
 from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.produce.entry cimport (
+    call_as_it_stands,
     entry,
     is_plain_bytes,
     is_plain_str,
     names_third,
     or_null,
     replace_entry,
+    result_of,
 )
 from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import UsageError, WouldWaitError
+from kafka_fast.peer_names import PRODUCER_ARGUMENTS
 
 cdef extern from *:
     """
@@ -220,6 +223,7 @@ cdef SendCall new_call(AsyncSender sender):
 
 # ---- the short way in: see `entry.pxd` ----
 
+cdef dict HINTS = dict(PRODUCER_ARGUMENTS["send"])
 cdef entry send_as_it_stands
 
 
@@ -234,7 +238,8 @@ cdef object enter_send(AsyncSender self, PyObject** args, Py_ssize_t count, PyOb
     if (names != NULL or count < 2 or count > 3 or not is_plain_str(args[0])
             or not is_plain_bytes(args[1]) or (key != NULL and not is_plain_bytes(key))
             or self.accumulator is None):
-        return send_as_it_stands(self, args, count, names)
+        return result_of(call_as_it_stands(send_as_it_stands, <PyObject*>self, args, count, names,
+                                           "send", HINTS))
     call = new_call(self)
     call.topic, call.value, call.key = args[0], args[1], key
     Py_INCREF(<object>call.topic)

@@ -9,6 +9,8 @@ they are.
 
 from cpython.object cimport PyObject
 
+from kafka_fast._hints cimport hint_at_argument
+
 cdef extern from "Python.h":
     ctypedef struct PyMethodDef:
         void* ml_meth
@@ -22,7 +24,31 @@ cdef extern from "Python.h":
     Py_ssize_t count_of "PyTuple_GET_SIZE"(PyObject* names)
     PyObject* item_of "PyTuple_GET_ITEM"(PyObject* names, Py_ssize_t i)
 
+cdef extern from *:
+    """
+    #define kf_result_of(result) (result)
+    """
+    object result_of "kf_result_of"(PyObject* result)  # NULL: an error is set
+
 ctypedef object (*entry)(object self, PyObject** args, Py_ssize_t count, PyObject* names)
+
+
+ctypedef PyObject* (*raw_entry)(PyObject* self, PyObject** args, Py_ssize_t count,
+                                PyObject* names) noexcept
+
+
+cdef inline PyObject* call_as_it_stands(entry before, PyObject* self, PyObject** args,
+                                        Py_ssize_t count, PyObject* names, str method,
+                                        dict hints) noexcept:
+    """Enter the method by its former entry; an error about a wrong name gets a hint.
+
+    `result_of` takes what this returns. An error that comes out of this would have another line in
+    its traceback.
+    """
+    cdef PyObject* result = (<raw_entry>before)(self, args, count, names)
+    if result == NULL:
+        hint_at_argument(method, names, hints)
+    return result
 
 
 cdef inline entry replace_entry(object method, void* by) except NULL:

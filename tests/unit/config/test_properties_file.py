@@ -109,11 +109,6 @@ def test_what_changes_records_is_refused_by_the_client(tmp_path: Path) -> None:
         consumer_settings(read_properties(path))
 
 
-def test_other_mappings_are_read_strictly() -> None:
-    with pytest.raises(ConfigError, match="a property of the consumer, not of the producer"):
-        producer_settings({"bootstrap.servers": "a:1", "session.timeout.ms": 45000})
-
-
 @pytest.mark.parametrize(
     ("text", "name", "value"),
     [

@@ -1,0 +1,399 @@
+"""Other clients' names: told what they are called here, and absent in every other respect."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import pickle
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+from unittest import mock
+
+import aiokafka
+import confluent_kafka
+import pytest
+from aiokafka.structs import RecordMetadata as TheirMetadata
+from confluent_kafka.aio import AIOConsumer, AIOProducer
+
+import kafka_fast
+from kafka_fast import (
+    BatchFuture,
+    Consumer,
+    ConsumerRecord,
+    ConsumerRecords,
+    DeliveryFuture,
+    Producer,
+    RecordMetadata,
+    TopicPartition,
+    aio,
+    peer_names,
+)
+from kafka_fast._hints import HintedMethod, hint_at_names
+from kafka_fast.consumer.range import RangeConsumer
+from kafka_fast.dataplane.fetch._async_records import AsyncRecords
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # kafka-python warns when it is imported
+    import kafka
+    from kafka.consumer.fetcher import ConsumerRecord as TheirRecord
+    from kafka.producer.future import FutureRecordMetadata
+    from kafka.producer.future import RecordMetadata as OtherMetadata
+
+PRODUCERS = (
+    kafka.KafkaProducer,
+    confluent_kafka.Producer,
+    confluent_kafka.SerializingProducer,
+    aiokafka.AIOKafkaProducer,
+    AIOProducer,
+)
+CONSUMERS = (
+    kafka.KafkaConsumer,
+    confluent_kafka.Consumer,
+    confluent_kafka.DeserializingConsumer,
+    aiokafka.AIOKafkaConsumer,
+    AIOConsumer,
+)
+#: Ours, its table, and theirs.
+KINDS: list[tuple[type, Mapping[str, str], tuple[type, ...]]] = [
+    (Producer, peer_names.PRODUCER, PRODUCERS),
+    (aio.Producer, peer_names.AIO_PRODUCER, PRODUCERS),
+    (Consumer, peer_names.CONSUMER, CONSUMERS),
+    (aio.Consumer, peer_names.AIO_CONSUMER, CONSUMERS),
+    (RangeConsumer, peer_names.CONSUMER, CONSUMERS),
+    (DeliveryFuture, peer_names.FUTURE, (FutureRecordMetadata,)),
+    (BatchFuture, peer_names.BATCH_FUTURE, (FutureRecordMetadata,)),
+    (
+        ConsumerRecord,
+        peer_names.RECORD,
+        (TheirRecord, confluent_kafka.Message, aiokafka.ConsumerRecord),
+    ),
+    (ConsumerRecords, peer_names.RECORDS, (confluent_kafka.Message,)),
+    (RecordMetadata, peer_names.METADATA, (OtherMetadata, TheirMetadata, confluent_kafka.Message)),
+    (
+        TopicPartition,
+        peer_names.TOPIC_PARTITION,
+        (kafka.TopicPartition, confluent_kafka.TopicPartition),
+    ),
+]
+CLIENTS = [
+    (Producer, peer_names.PRODUCER_ARGUMENTS),
+    (aio.Producer, peer_names.AIO_PRODUCER_ARGUMENTS),
+    (Consumer, peer_names.CONSUMER_ARGUMENTS),
+    (aio.Consumer, peer_names.CONSUMER_ARGUMENTS),
+]
+ANY_ENTRY = mock.ANY
+"""The line of a traceback for the short way into a compiled method."""
+NO_BROKER = {"bootstrap.servers": "127.0.0.1:1"}
+
+
+def public(kind: object) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+@pytest.fixture
+def clients() -> Iterator[dict[type, Any]]:
+    """A client of each class."""
+    loop = asyncio.new_event_loop()
+
+    async def make() -> dict[type, Any]:
+        return {kind: kind(NO_BROKER) for kind, _ in CLIENTS}
+
+    made = loop.run_until_complete(make())
+    yield made
+    for kind, client in made.items():
+        closing = client.close(0)
+        if kind in (aio.Producer, aio.Consumer):
+            loop.run_until_complete(closing)
+    loop.close()
+
+
+@pytest.mark.parametrize(("ours", "table", "theirs"), KINDS)
+def test_every_public_name_of_theirs_is_ours_or_is_answered(
+    ours: type, table: Mapping[str, str], theirs: tuple[type, ...]
+) -> None:
+    names = set().union(*map(public, theirs)) - {"count", "index"}  # those of any tuple
+    assert names - public(ours) <= table.keys()
+    assert not table.keys() & public(ours), "what there is needs no hint"
+
+
+def test_every_name_of_their_modules_is_ours_or_is_answered() -> None:
+    names = {
+        name
+        for module in (kafka, confluent_kafka, aiokafka)
+        for name in public(module)
+        if not inspect.ismodule(getattr(module, name))
+    }
+    assert names - public(kafka_fast) <= peer_names.MODULE.keys()
+    assert not peer_names.MODULE.keys() & public(kafka_fast)
+    for name in names & peer_names.MODULE.keys():
+        with pytest.raises(
+            AttributeError, match=rf"'kafka_fast' has no attribute '{name}': ."
+        ) as it:
+            getattr(kafka_fast, name)
+        assert not hasattr(kafka_fast, name)
+        assert it.value.name == name
+
+
+def test_an_import_tells_it_too() -> None:
+    with pytest.raises(
+        ImportError, match=r"^cannot import name 'KafkaConsumer' .*calls it Consumer$"
+    ):
+        from kafka_fast import KafkaConsumer  # noqa: F401
+    with pytest.raises(ImportError, match="cannot import name 'Nobodys'"):
+        from kafka_fast import Nobodys  # noqa: F401
+    assert getattr(kafka_fast, "KafkaConsumer", None) is None
+
+
+@pytest.mark.parametrize(("ours", "table", "theirs"), KINDS)
+def test_a_name_is_absent_from_the_class(
+    ours: type, table: Mapping[str, str], theirs: tuple[type, ...]
+) -> None:
+    for name, hint in table.items():
+        with pytest.raises(AttributeError) as caught:
+            getattr(ours, name)
+        assert str(caught.value) == f"type {ours.__name__!r} has no attribute {name!r}: {hint}"
+        assert caught.value.name == name
+        assert not hasattr(ours, name)
+        assert name not in dir(ours)
+
+
+INSTANCES = [
+    ConsumerRecord("t", 0, 5, b"k", b"v"),
+    ConsumerRecords(),
+    RecordMetadata("t", 0, 5, 7),
+    TopicPartition("t", 0),
+]
+
+
+def check_instance(instance: object, table: Mapping[str, str]) -> None:
+    kind = type(instance).__name__
+    for name, hint in table.items():
+        with pytest.raises(AttributeError) as caught:
+            getattr(instance, name)
+        assert str(caught.value) == f"{kind!r} object has no attribute {name!r}: {hint}"
+        assert getattr(instance, name, None) is None
+    with pytest.raises(AttributeError, match=rf"{kind}' object has no attribute 'nobodys'$"):
+        instance.nobodys  # type: ignore[attr-defined]  # noqa: B018
+    assert not public(instance) & table.keys()
+
+
+@pytest.mark.parametrize("instance", INSTANCES)
+def test_a_name_is_absent_from_what_clients_hand_out(instance: object) -> None:
+    check_instance(instance, next(table for ours, table, _ in KINDS if ours is type(instance)))
+
+
+def test_a_name_is_absent_from_clients(clients: dict[type, Any]) -> None:
+    tables = {ours: table for ours, table, _ in KINDS}
+    for kind, client in clients.items():
+        check_instance(client, tables[kind])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [ConsumerRecord, ConsumerRecords, DeliveryFuture, BatchFuture, type(iter(ConsumerRecords())),
+     AsyncRecords],
+)  # fmt: skip
+def test_names_of_types_are_whole(kind: type) -> None:
+    """Regression: Python cuts them off after 50 letters, in the middle of the class's name."""
+    assert len(f"{kind.__module__}.{kind.__qualname__}") <= 50
+    assert "._" not in kind.__module__
+    assert repr(kind) == f"<class '{kind.__module__}.{kind.__name__}'>"
+
+
+@pytest.mark.parametrize("instance", [*INSTANCES[:1], *INSTANCES[2:]])
+def test_copies_and_pickles(instance: object) -> None:
+    assert copy.copy(instance) == copy.deepcopy(instance) == instance
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(instance, protocol)) == instance
+        assert pickle.loads(pickle.dumps(type(instance), protocol)) is type(instance)
+
+
+@pytest.mark.parametrize("name", ["_ipython_display_", "_repr_html_", "__len_hint__", "__array__"])
+def test_probes_of_tools_find_nothing(clients: dict[type, Any], name: str) -> None:
+    for instance in [*INSTANCES[:1], *clients.values()]:
+        assert not hasattr(instance, name)
+
+
+# ---- arguments ----
+
+
+def calls() -> Iterator[tuple[type, str, str, str]]:
+    for kind, methods in CLIENTS:
+        for method, table in methods.items():
+            for name, hint in table.items():
+                yield kind, method, name, hint
+
+
+@pytest.mark.parametrize(("kind", "method", "name", "hint"), [*calls()])
+def test_a_wrong_argument_is_answered(
+    clients: dict[type, Any], kind: type, method: str, name: str, hint: str
+) -> None:
+    assert name not in inspect.signature(getattr(kind, method)).parameters
+    client = clients[kind]
+    with pytest.raises(TypeError) as caught:
+        getattr(client, method)(**{name: 1})
+    expected = rf"unexpected keyword argument {name!r}: {hint}"
+    assert str(caught.value).endswith(expected)
+    frames = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert frames[1:] in ([], [ANY_ENTRY]), "no frame is added"
+
+
+def test_however_it_is_called(clients: dict[type, Any]) -> None:
+    consumer = clients[Consumer]
+    poll, wrong = consumer.poll, {"timeout_ms": 1}
+    for call in (
+        lambda: consumer.poll(timeout_ms=1),
+        lambda: poll(timeout_ms=1),
+        lambda: consumer.poll(**wrong),
+        lambda: consumer.poll(0.0, *(), timeout_ms=1),
+    ):
+        with pytest.raises(
+            TypeError, match="'timeout_ms': kafka_fast calls it timeout, in seconds"
+        ):
+            call()
+    for other in (lambda: consumer.poll(nobodys=1), lambda: consumer.poll(1, 2, 3)):
+        with pytest.raises(TypeError, match=r"nobodys'$|but 4 were given$"):
+            other()
+
+
+def test_an_error_of_the_call_itself_is_left_alone() -> None:
+    def fails(self: object, given: int) -> None:
+        raise TypeError("its own")
+
+    method = HintedMethod(fails, {"other": "it is called given"})
+    with pytest.raises(TypeError, match=r"^its own$"):
+        method(None, given=1)
+
+
+@pytest.mark.parametrize(("kind", "methods"), CLIENTS)
+def test_methods_look_as_before(kind: type, methods: Mapping[str, Any]) -> None:
+    for name in methods:
+        method = getattr(kind, name)
+        assert inspect.isroutine(method)
+        assert method.__doc__
+        assert method.__name__ == name
+        assert "self" in inspect.signature(method).parameters
+
+
+def test_coroutines_are_known_as_such(clients: dict[type, Any]) -> None:
+    for kind in (aio.Consumer, aio.Producer):
+        for method in (kind.close, clients[kind].close):
+            assert inspect.iscoroutinefunction(method)
+            assert asyncio.iscoroutinefunction(method)
+    assert not inspect.iscoroutinefunction(clients[Consumer].close)
+
+
+# ---- mocks, subclasses ----
+
+
+@pytest.mark.parametrize(("kind", "methods"), CLIENTS)
+def test_mocks_know_our_names_only(kind: type, methods: Mapping[str, Any]) -> None:
+    for double in (
+        mock.create_autospec(kind, instance=True),
+        mock.create_autospec(kind),
+        mock.Mock(spec=kind),
+    ):
+        for name in ("produce", "consume", "list_topics"):
+            with pytest.raises(AttributeError):
+                getattr(double, name)
+    double = mock.create_autospec(kind, instance=True)
+    is_coroutine = kind in (aio.Consumer, aio.Producer)
+    assert isinstance(double.close, mock.AsyncMock) == is_coroutine
+    for closing in (double.close(), double.close(timeout=1.0)):
+        if is_coroutine:
+            asyncio.run(closing)
+    with pytest.raises(TypeError, match="timeout_ms"):
+        double.close(timeout_ms=1).send(None)  # a coroutine's mock looks when it is awaited
+
+
+def test_a_mock_of_a_client_and_a_patch_of_a_method(clients: dict[type, Any]) -> None:
+    double = mock.create_autospec(clients[Consumer])
+    double.poll(0.1)
+    double.poll.assert_called_once_with(0.1)
+    with pytest.raises(TypeError):
+        double.poll(timeout_ms=1)
+    with mock.patch.object(Consumer, "poll", autospec=True, return_value=[]) as patched:
+        assert clients[Consumer].poll(0.5) == []
+    patched.assert_called_once_with(clients[Consumer], 0.5)
+    assert isinstance(vars(Consumer)["poll"], HintedMethod)
+
+
+class Theirs:
+    """What a user mixes in behind one of our classes."""
+
+    consume = "an attribute"
+
+    def list_topics(self) -> str:
+        return "a method"
+
+    @property
+    def memberid(self) -> str:
+        return "a property"
+
+
+class Mixed(Consumer, Theirs):
+    """A consumer with more names."""
+
+    def stop(self) -> str:
+        return "its own"
+
+
+class Answering(Consumer):
+    """A consumer that answers to all names."""
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
+def test_names_of_subclasses_win() -> None:
+    with Mixed(NO_BROKER) as consumer:
+        assert consumer.consume == Mixed.consume == "an attribute"
+        assert consumer.list_topics() == "a method"
+        assert consumer.memberid == "a property"
+        assert consumer.stop() == "its own"
+        with pytest.raises(
+            AttributeError, match="'Mixed' object has no attribute 'getone': kafka_"
+        ):
+            consumer.getone  # noqa: B018
+        consumer.getone = "set"
+        assert consumer.getone == "set"
+    with Answering(NO_BROKER) as consumer:
+        assert consumer.consume == "consume"
+
+
+def test_a_subclass_overrides_a_method_and_calls_ours() -> None:
+    class Counting(Consumer):
+        count = 0
+
+        def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
+            self.count += 1
+            return super().poll(timeout, max_records)
+
+    with Counting(NO_BROKER) as consumer:
+        consumer.assign([TopicPartition("t", 0)])
+        assert not consumer.poll(0.0)
+        assert consumer.count == 1
+
+
+def test_what_exists_is_looked_up_as_in_any_class() -> None:
+    """A `__getattr__` costs each call of a method some 25 ns."""
+    for kind, *_ in KINDS:
+        assert not any("__getattr__" in vars(base) for base in kind.__mro__)
+        assert kind.__getattribute__ in (object.__getattribute__, tuple.__getattribute__)
+
+
+def test_hints_of_a_class_stand_behind_its_bases() -> None:
+    class Base:
+        there = 1
+
+    class Own(Base):
+        pass
+
+    hint_at_names(Own, {"there": "never told", "gone": "write there"})
+    assert Own().there == 1
+    with pytest.raises(AttributeError, match=r"^'Own' object has .* 'gone': write there$"):
+        Own().gone  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(Base(), "gone")
