@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from kafka_fast.cli.connection import add_properties, properties
 from kafka_fast.config import (
@@ -11,6 +12,7 @@ from kafka_fast.config import (
     as_written,
     find_key,
     normalize,
+    own_key,
     reference_entry,
     reference_page,
 )
@@ -44,11 +46,17 @@ def run(args: argparse.Namespace) -> int:
     if args.markdown:
         print(reference_page(), end="")
     elif args.name:
-        entries = [reference_entry(find_key(name, args.client)) for name in args.name]
-        print("\n".join(entries), end="")
+        keys = [own_key(name) or find_key(name, args.client) for name in args.name]
+        print("\n".join(_plain(reference_entry(key)) for key in keys), end="")
     else:
         _print_list(normalize(properties(args, args.client), client=args.client))
     return 0
+
+
+def _plain(markdown: str) -> str:
+    """Return an entry of the reference page as text."""
+    without_links = re.sub(r"\[([^]]*)]\([^)]*\)", r"\1", markdown)
+    return without_links.removeprefix("### ").replace("`", "").replace("**", "")
 
 
 def _print_list(config: Config) -> None:

@@ -32,7 +32,7 @@ def add_connection(parser: argparse.ArgumentParser, client: str) -> None:
         metavar="HOST:PORT",
         help=f"brokers, with commas (default {DEFAULT_BOOTSTRAP})",
     )
-    add_properties(parser, f"the {client} (see `kafka-fast config --client {client}`)")
+    add_properties(parser, f"the {client} (kafka-fast config --client {client} lists them)")
     add_secure_connection(parser)
 
 

@@ -18,11 +18,13 @@ import errno
 import os
 import select
 import signal
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TextIO
 
 from kafka_fast import Consumer, TopicPartition, read_range
 from kafka_fast.cli.connection import (
@@ -121,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     render = make_render(args.format)
     if sys.stdout is None:  # the parent process closed it
         raise OSError(errno.EBADF, "there is no standard output")
-    with showing_progress(quiet=args.quiet or sys.stdout.isatty(), total=None) as progress:
+    with showing_progress(quiet=args.quiet or not _is_file(sys.stdout), total=None) as progress:
         sink = _Sink(render, args.max, progress)
         if args.until is not None:
             return _run_range(args, config, sink)
@@ -320,6 +322,15 @@ class _Sink:
         waits.register(sys.stdout.fileno(), 0)  # poll always reports POLLERR
         if waits.poll(0):
             raise BrokenPipeError
+
+
+def _is_file(output: TextIO) -> bool:
+    """Return whether records go to a file, or to no place at all.
+
+    Those that go into a pipe may come out on the same terminal, between the lines of progress.
+    """
+    kind = os.fstat(output.fileno()).st_mode
+    return not (output.isatty() or stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind))
 
 
 def _at_most(left: int | None, most: int) -> int:

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from kafka_fast import __version__
-from kafka_fast.cli import broker, check, config, consume, info, lag, produce
+from kafka_fast.cli import broker, check, config, consume, info, lag, produce, topics
 from kafka_fast.cli.messages import say, showing_logs
 from kafka_fast.cli.points import joined_times
 from kafka_fast.errors import ConfigError, KafkaError, UsageError
@@ -22,7 +22,7 @@ MISUSED = 2
 INTERRUPTED = 130
 """Ctrl-C: 128 + SIGINT, as shells have it."""
 
-STATUSES = """`kafka-fast COMMAND --help` tells of its options, with examples.
+STATUSES = """kafka-fast COMMAND --help tells of its options, with examples.
 
 exit status:
   0    all was done
@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"kafka-fast {__version__}")
     _add_verbose(parser, default=0)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (produce, consume, lag, check, broker, config, info):
+    for module in (produce, consume, topics, lag, check, broker, config, info):
         module.add_parser(commands)
     for command in commands.choices.values():
         _add_verbose(command, default=argparse.SUPPRESS)  # keeps a -v before the command

@@ -21,12 +21,20 @@ from kafka_fast.errors import (
 )
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka_fast.protocol.apis.metadata import MetadataRequest
 from kafka_fast.protocol.schema import Request, Versions
 from kafka_fast.protocol.versions import ApiVersions, retry_version
 
 __all__ = ["CLIENT_SOFTWARE_NAME", "Negotiation", "NodeVersions"]
 
 CLIENT_SOFTWARE_NAME = "kafka-fast-python"
+
+A_CONTROLLER = (
+    "this is the port of a controller, where brokers register: connect to a listener for clients"
+)
+
+_BROKER_REGISTRATION = 62
+"""An API that only controllers have."""
 
 
 class NodeVersions:
@@ -66,7 +74,13 @@ class NodeVersions:
         try:
             return self._shared.version(request_class, max_version)
         except UnsupportedVersionError as error:
-            raise UnsupportedVersionError(f"{self.node}: {error}") from None
+            text = A_CONTROLLER if self._is_controller else str(error)
+            raise UnsupportedVersionError(f"{self.node}: {text}") from None
+
+    @property
+    def _is_controller(self) -> bool:
+        """Whether this is a controller's listener (KRaft): brokers register there, no client."""
+        return _BROKER_REGISTRATION in self.ranges and MetadataRequest.api_key not in self.ranges
 
 
 class Negotiation:

@@ -259,7 +259,8 @@ exec {python} "$@"
 _KAFKA_FAST = """\
 #!/bin/bash
 case "$1" in
-produce | consume | lag) [[ " $* " == *" -b "* ]] || set -- "$@" --bootstrap localhost:{port} ;;
+produce | consume | topics | lag)
+    [[ " $* " == *" -b "* ]] || set -- "$@" --bootstrap localhost:{port} ;;
 esac
 exec {python} -m kafka_fast "$@"
 """

@@ -11,6 +11,7 @@ import pytest
 
 from kafka_fast.cli.main import main
 from kafka_fast.testing.client_properties import write_properties_file
+from kafka_fast.testing.real_kafka import RealKafka
 from kafka_fast.testing.secure_kafka import LISTENERS, MECHANISMS, SASL_LISTENERS, SecureKafka
 
 pytestmark = pytest.mark.timeout(60)
@@ -107,3 +108,19 @@ def test_no_client_certificate(
     assert server["tls"]["asks_client_certificate"]
     assert server["failed_step"] == "TLS"
     assert "client certificate" in server["error"]
+
+
+@pytest.mark.broker
+def test_the_port_of_a_controller(
+    real_kafka: RealKafka, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Regression: it was taken for a listener that wants a login."""
+    if not real_kafka.release.kraft:
+        pytest.skip("this Kafka has ZooKeeper, and no listener of a controller")
+    properties = real_kafka.node(1).data_dir.with_suffix(".properties").read_text()
+    address = properties.split("listeners=CONTROLLER://")[1].split(",")[0]
+    status = main(["check", "-b", address, "--output", "json"])
+    (server,) = json.loads(capsys.readouterr().out)["servers"]
+    assert (status, server["failed_step"]) == (1, "Metadata")
+    assert "this is the port of a controller, where brokers register" in server["error"]
+    assert "controller.listener.names" in server["advice"]

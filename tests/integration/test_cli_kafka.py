@@ -312,6 +312,22 @@ def test_the_lag_of_a_pattern(
         eventually(told)
 
 
+def test_the_topics(
+    real_kafka: RealKafka, command: Command, topic: str, uneven: str, group: str
+) -> None:
+    with Consumer(bootstrap_servers=real_kafka.bootstrap, group_id=group) as consumer:
+        consumer.commit({TopicPartition(topic, 0): 1})  # makes the topic of committed offsets
+    head, *rows = (line.split() for line in lines(command.output("topics")))
+    assert head == [b"TOPIC", b"PARTITIONS"]
+    assert [topic.encode(), b"1"] in rows
+    assert [uneven.encode(), b"3"] in rows
+    assert not any(name.startswith(b"__") for name, _ in rows)
+    all_rows = lines(command.output("topics", "--internal"))
+    assert any(line.startswith(b"__consumer_offsets ") for line in all_rows)
+    found = json.loads(command.output("topics", uneven, "-o", "json"))
+    assert found == {"topics": [{"topic": uneven, "partitions": 3}]}
+
+
 @pytest.mark.parametrize("more", [[], ["--until", "end"], ["--from", "beginning", "--max", "1"]])
 def test_a_topic_that_does_not_exist(command: Command, more: list[str]) -> None:
     """It says soon that it waits in vain."""

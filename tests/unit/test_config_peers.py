@@ -196,7 +196,7 @@ def test_harmless_ones_are_taken(
         ("leave.group.on.close", "false"),
         ("proxy_url", "socks5://a:1"),
         ("stats_cb", print),
-        ("sasl.pasword", "secret"),
+        ("sasl.passwrd", "secret"),
     ],
 )
 def test_those_that_count_are_refused(name: str, value: object) -> None:

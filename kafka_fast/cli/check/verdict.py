@@ -113,6 +113,11 @@ def _advice_on_login(found: Probed, settings: CommonSettings, text: str) -> str:
 def _advice_on_protocol(found: Probed, settings: CommonSettings, text: str) -> str:
     """Return what to do about a connection that breaks as soon as it is used."""
     protocol = settings.security_protocol
+    if "the port of a controller" in text:
+        return (
+            "use the port of another listener: one of the broker's listeners= that its "
+            "controller.listener.names does not name"
+        )
     if settings.tls is None and "TLS listener" in text:
         return f"use security.protocol={protocol.replace('PLAINTEXT', 'SSL')} (--tls)"
     if found.tls is not None and "client certificate" in text:

@@ -13,6 +13,7 @@ import pytest
 from kafka_fast import __version__
 from kafka_fast.cli import info
 from kafka_fast.cli.main import main
+from kafka_fast.config import KEYS
 from kafka_fast.errors import KafkaConnectionError, UsageError
 
 ROOT = Path(__file__).parents[3]
@@ -85,7 +86,10 @@ def test_a_wrong_time_is_named(time: str, capsys: pytest.CaptureFixture[str]) ->
     assert f"--from: {time!r} is neither beginning, end" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["produce", "consume", "lag", "broker", "config", "info"])
+COMMANDS = ["produce", "consume", "topics", "lag", "check", "broker", "config", "info"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +103,20 @@ def test_every_command_has_help(
     assert described.count("\n\n") >= 1, "a description"
     for line in described.split("positional arguments:")[-1].splitlines():
         assert not re.fullmatch(r"  \w+", line), f"{line.strip()} is not explained"
+    assert not re.search(MARKDOWN, text)
+
+
+MARKDOWN = re.compile(r"`|\*\*\w|]\(|^#", re.MULTILINE)
+
+
+def test_help_is_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert not MARKDOWN.search(text)
+    assert all(f"\n    {command} " in text for command in COMMANDS)
+    assert main(["config", *KEYS]) == 0
+    assert not MARKDOWN.search(capsys.readouterr().out)
 
 
 def test_config_page(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,8 +140,10 @@ def test_config_list_is_properties(capsys: pytest.CaptureFixture[str]) -> None:
 def test_config_of_one_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "queue_buffering_max_ms", "transactional.id"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("### `linger.ms`\n")
+    assert out.startswith("linger.ms\n")
     assert "Not supported yet: this version has no transactions." in out
+    assert main(["config", "group.id"]) == 0
+    assert capsys.readouterr().out.startswith("group.id\n"), "whichever client has it"
     assert main(["config", "lingr"]) == 2
     assert "unknown property 'lingr'" in capsys.readouterr().err
 

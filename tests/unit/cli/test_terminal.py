@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -76,14 +77,19 @@ class Terminal:
 
 
 @contextmanager
-def terminal(*arguments: str) -> Iterator[Terminal]:
-    """Run `kafka-fast` on a terminal of its own, as the one in front."""
+def terminal(*arguments: str, output: IO[bytes] | int | None = None) -> Iterator[Terminal]:
+    """Run `kafka-fast` on a terminal of its own, as the one in front.
+
+    Args:
+        arguments: The command line.
+        output: Where standard output goes; None: to the terminal.
+    """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-c", IN_FRONT, *arguments],
         stdin=slave,
-        stdout=slave,
+        stdout=slave if output is None else output,
         stderr=slave,
         cwd=ROOT,
         start_new_session=True,
@@ -193,6 +199,21 @@ def test_a_bar_where_it_does_not_disturb(kafka: EmbeddedKafka, tmp_path: Path) -
     with terminal("produce", "file", "-b", kafka.bootstrap, "-f", str(file)) as it:
         assert it.end() == 0
     assert "1,000 records" in it.text
+
+
+def test_no_bar_where_records_may_come_out_of_a_pipe(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    """Regression: the reader of the pipe writes to the same terminal, among the bar's lines."""
+    kafka.produce("piped", ["x"] * 1000)
+    arguments = ["consume", "piped", "-b", kafka.bootstrap, "--until", "end"]
+    with (tmp_path / "out").open("wb") as file, terminal(*arguments, output=file) as it:
+        assert it.end() == 0
+    assert "1,000 records" in it.text, "a file: nothing else is on the terminal"
+    with terminal(*arguments, output=subprocess.PIPE) as it:
+        assert it.process.stdout is not None
+        with it.process.stdout as pipe:
+            assert pipe.read() == b"x\n" * 1000
+        assert it.end() == 0
+    assert it.text == ""
 
 
 def test_log_records_stand_above_the_bar(kafka: EmbeddedKafka, tmp_path: Path) -> None:

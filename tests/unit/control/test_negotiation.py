@@ -48,6 +48,24 @@ def refuse(negotiation: Negotiation, *ranges: tuple[int, int, int]) -> bytes:
     return head + b"".join(struct.pack(">hhh", *each) for each in ranges)
 
 
+def test_a_controller_is_recognised() -> None:
+    """Regression: its port does not know Metadata, which was taken for a broker that is too old."""
+    registers = ApiVersion(api_key=62, min_version=0, max_version=4)
+    fetches = ApiVersion(api_key=1, min_version=4, max_version=17)
+    response = ApiVersionsResponse(api_keys=[fetches, registers])
+    versions = NodeVersions("broker1:9093", response)
+    for request in (MetadataRequest, ProduceRequest):
+        with pytest.raises(UnsupportedVersionError) as caught:
+            versions.pick(request)
+        assert str(caught.value) == (
+            "broker1:9093: this is the port of a controller, where brokers register: connect to a "
+            "listener for clients"
+        )
+    others = NodeVersions("broker1:9093", ApiVersionsResponse(api_keys=[fetches]))
+    with pytest.raises(UnsupportedVersionError, match=r"Metadata: .* does not offer it"):
+        others.pick(MetadataRequest)
+
+
 def test_asks_with_the_highest_version_and_says_who_asks() -> None:
     negotiation = Negotiation("node 1", "me", cluster_id="c", node_id=1)
     header, request = read_request(negotiation)
