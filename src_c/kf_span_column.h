@@ -85,6 +85,18 @@ static inline void kf_measure(const kf_span *spans, int64_t count, const uint8_t
     }
 }
 
+/* Return the first row whose key or value is no UTF-8; -1: all are, or are null. */
+static inline int64_t kf_part_no_text(const kf_span *spans, int64_t count, const uint8_t *base,
+                                      kf_part part) {
+    for (int64_t i = 0; i < count; i++) {
+        int32_t len = kf_part_len(&spans[i], part);
+        if (len > 0 && !kf_utf8_is_whole(base + kf_part_pos(&spans[i], part), len)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 /* Copy a run's keys or values to data + offsets[0], and fill offsets[1:count + 1]. */
 static inline void kf_part_copy(const kf_span *spans, int64_t count, const uint8_t *base,
                                 kf_part part, int32_t *offsets, uint8_t *data) {

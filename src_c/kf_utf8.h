@@ -41,6 +41,27 @@ static inline bool kf_utf8_step(const uint8_t *at, const uint8_t *end, size_t *s
     return true;
 }
 
+/* Whether the text needs no repair. */
+static inline bool kf_utf8_is_whole(const uint8_t *text, int32_t len) {
+    const uint8_t *at = text, *end = text + len;
+    size_t size;
+    while (at < end) {
+        uint64_t word = 0;
+        if (end - at >= (ptrdiff_t)sizeof word) {
+            memcpy(&word, at, sizeof word);
+            if ((word & 0x8080808080808080u) == 0) { /* ASCII, as most text is */
+                at += sizeof word;
+                continue;
+            }
+        }
+        if (!kf_utf8_step(at, end, &size)) {
+            return false;
+        }
+        at += size;
+    }
+    return true;
+}
+
 /* Bytes that `len` bytes take after the repair. */
 static inline int64_t kf_utf8_size(const uint8_t *text, int32_t len) {
     const uint8_t *end = text + len;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from kafka_fast.aio.consumer import Consumer
 from kafka_fast.consumer.bounds import Bound, Topics
@@ -14,12 +14,15 @@ from kafka_fast.consumer.range_reading import (
     RangeProgress,
     RangeReading,
     describe,
-    import_pyarrow,
 )
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
+from kafka_fast.dataplane.fetch.frames import package_for
 from kafka_fast.types import TopicPartition
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
     from typing_extensions import Unpack
 
     from kafka_fast.config.properties import ConsumerProperties
@@ -119,13 +122,16 @@ class RecordRange:
         views: bool = False,
         headers: bool | None = None,
         columns: Sequence[str] | None = None,
-    ) -> AsyncIterator[Any]:
+        text: bool = False,
+    ) -> AsyncIterator[pa.Table]:
         """Return the remaining records as Arrow, one `pyarrow.Table` for each step.
 
         The arguments are those of `ConsumerRecords.to_arrow`.
         """
         async for records in self:
-            yield records.to_arrow(layout=layout, views=views, headers=headers, columns=columns)
+            yield records.to_arrow(
+                layout=layout, views=views, headers=headers, columns=columns, text=text
+            )
 
     async def to_arrow(
         self,
@@ -134,7 +140,8 @@ class RecordRange:
         views: bool = False,
         headers: bool | None = None,
         columns: Sequence[str] | None = None,
-    ) -> Any:
+        text: bool = False,
+    ) -> pa.Table:
         """Return all remaining records as one `pyarrow.Table`.
 
         A range without records is a table without rows. The arguments are those of
@@ -144,13 +151,59 @@ class RecordRange:
             UsageError: pyarrow is not installed.
             KafkaError: As in iteration.
         """
-        pa = import_pyarrow()
-        steps = self.tables(layout=layout, views=views, headers=headers, columns=columns)
-        found = [table async for table in steps]
-        none = ConsumerRecords().to_arrow(
-            layout=layout, views=views, headers=headers, columns=columns
+        package_for("to_arrow()", "pyarrow")
+        records = await self._all()
+        return records.to_arrow(
+            layout=layout, views=views, headers=headers, columns=columns, text=text
         )
-        return pa.concat_tables([none, *found])
+
+    async def to_pandas(
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        headers: bool | None = None,
+        columns: Sequence[str] | None = None,
+        text: bool = False,
+    ) -> pd.DataFrame:
+        """Return all remaining records as one `pandas.DataFrame`.
+
+        The arguments are those of `ConsumerRecords.to_pandas`.
+
+        Raises:
+            UsageError: pandas or pyarrow is not installed.
+            KafkaError: As in iteration.
+        """
+        package_for("to_pandas()", "pandas")
+        package_for("to_pandas()", "pyarrow")
+        records = await self._all()
+        return records.to_pandas(layout=layout, headers=headers, columns=columns, text=text)
+
+    async def to_polars(
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        views: bool = False,
+        headers: bool | None = None,
+        columns: Sequence[str] | None = None,
+        text: bool = False,
+    ) -> pl.DataFrame:
+        """Return all remaining records as one `polars.DataFrame`.
+
+        The arguments are those of `ConsumerRecords.to_polars`.
+
+        Raises:
+            UsageError: polars is not installed.
+            KafkaError: As in iteration.
+        """
+        package_for("to_polars()", "polars")
+        records = await self._all()
+        return records.to_polars(
+            layout=layout, views=views, headers=headers, columns=columns, text=text
+        )
+
+    async def _all(self) -> ConsumerRecords:
+        """Return all remaining records, whose fetched bytes stay in memory."""
+        return ConsumerRecords([part async for records in self for part in records.parts()])
 
     async def close(self) -> None:
         """Stop reading at any point; a second call does nothing."""

@@ -22,14 +22,17 @@ from kafka_fast.consumer.range_reading import (
     RangeProgress,
     RangeReading,
     describe,
-    import_pyarrow,
 )
+from kafka_fast.dataplane.fetch import frames
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.record._arrow_export import ArrowSteps, arrow_steps
 from kafka_fast.record._slices import RecordSlice
 from kafka_fast.types import TopicPartition
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
     from typing_extensions import Unpack
 
     from kafka_fast.config.properties import ConsumerProperties
@@ -127,13 +130,16 @@ class RecordRange:
         views: bool = False,
         headers: bool | None = None,
         columns: Sequence[str] | None = None,
-    ) -> Iterator[Any]:
+        text: bool = False,
+    ) -> Iterator[pa.Table]:
         """Return the remaining records as Arrow, one `pyarrow.Table` for each step.
 
         The arguments are those of `ConsumerRecords.to_arrow`.
         """
         for records in self:
-            yield records.to_arrow(layout=layout, views=views, headers=headers, columns=columns)
+            yield records.to_arrow(
+                layout=layout, views=views, headers=headers, columns=columns, text=text
+            )
 
     def to_arrow(
         self,
@@ -142,7 +148,8 @@ class RecordRange:
         views: bool = False,
         headers: bool | None = None,
         columns: Sequence[str] | None = None,
-    ) -> Any:
+        text: bool = False,
+    ) -> pa.Table:
         """Return all remaining records as one `pyarrow.Table`.
 
         A range without records is a table without rows. The arguments are those of
@@ -152,14 +159,57 @@ class RecordRange:
             UsageError: pyarrow is not installed.
             KafkaError: As in iteration.
         """
-        pa = import_pyarrow()
         failures: list[BaseException] = []
-        try:
-            return pa.table(self._arrow(failures, layout, views, headers, columns))
-        except Exception:
-            if failures:  # pyarrow passes on the error's text only
-                raise failures[0] from None
-            raise
+        return frames.to_arrow(
+            lambda: self._arrow(failures, layout, views, headers, columns, text), failures
+        )
+
+    def to_pandas(
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        headers: bool | None = None,
+        columns: Sequence[str] | None = None,
+        text: bool = False,
+    ) -> pd.DataFrame:
+        """Return all remaining records as one `pandas.DataFrame`.
+
+        The arguments are those of `ConsumerRecords.to_pandas`.
+
+        Raises:
+            UsageError: pandas or pyarrow is not installed.
+            KafkaError: As in iteration.
+        """
+        failures: list[BaseException] = []
+        return frames.to_pandas(
+            lambda: self._arrow(failures, layout, False, headers, columns, text), failures
+        )
+
+    def to_polars(
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        views: bool = False,
+        headers: bool | None = None,
+        columns: Sequence[str] | None = None,
+        text: bool = False,
+    ) -> pl.DataFrame:
+        """Return all remaining records as one `polars.DataFrame`.
+
+        The arguments are those of `ConsumerRecords.to_polars`.
+
+        Raises:
+            UsageError: polars is not installed.
+            KafkaError: As in iteration.
+        """
+        failures: list[BaseException] = []
+        return frames.to_polars(
+            lambda: self._arrow(failures, layout, views, headers, columns, text), failures
+        )
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
+        """Return a row object for each record: so pandas.DataFrame(range) gets its columns."""
+        return frames.rows_array(self, dtype)
 
     def arrow(
         self,
@@ -168,13 +218,14 @@ class RecordRange:
         views: bool = False,
         headers: bool | None = None,
         columns: Sequence[str] | None = None,
+        text: bool = False,
     ) -> ArrowSteps:
         """Return the remaining records as a lazy table, for any library that takes an Arrow stream.
 
         The receiving library reads the table's chunks when it needs them, in any thread. An error
         reaches that library as text. The arguments are those of `ConsumerRecords.arrow`.
         """
-        return self._arrow([], layout, views, headers, columns)
+        return self._arrow([], layout, views, headers, columns, text)
 
     def _arrow(
         self,
@@ -183,21 +234,24 @@ class RecordRange:
         views: bool,
         headers: bool | None,
         columns: Sequence[str] | None,
+        text: bool,
     ) -> ArrowSteps:
-        """Return a lazy table that adds an exception of its reading to `failures`."""
+        """Return a lazy table that adds the exceptions of its streams to `failures`."""
 
         def next_slices() -> list[RecordSlice] | None:
-            try:
-                return next(self._steps).parts()
-            except StopIteration:
-                return None
-            except BaseException as error:
-                failures.append(error)
-                raise
+            records = next(self._steps, None)
+            return None if records is None else records.parts()
 
         topics = dict.fromkeys(partition.topic for partition in self.ranges)
         return arrow_steps(
-            next_slices, topics, layout=layout, views=views, headers=headers, columns=columns
+            next_slices,
+            topics,
+            layout=layout,
+            views=views,
+            headers=headers,
+            columns=columns,
+            text=text,
+            failures=failures,
         )
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

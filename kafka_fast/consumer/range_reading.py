@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from kafka_fast.consumer.base import ConsumerBase
 from kafka_fast.control.troubles import Reason
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.errors import KafkaTimeoutError, UsageError
+from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.types import TopicPartition
 
 WAIT = 0.05
@@ -103,16 +102,3 @@ def describe(ranges: Mapping[TopicPartition, range]) -> str:
     """Return the representation of a RecordRange."""
     records = sum(map(len, ranges.values()))
     return f"RecordRange({len(ranges)} partitions, {records} offsets)"
-
-
-def import_pyarrow() -> Any:
-    """Return the module pyarrow.
-
-    Raises:
-        UsageError: It is not installed.
-    """
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise UsageError("to_arrow() needs pyarrow: pip install 'kafka-fast[arrow]'") from None
-    return pa

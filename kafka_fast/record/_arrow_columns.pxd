@@ -37,6 +37,7 @@ cdef enum kf_table_column:
 cdef struct kf_table_type:
     bint is_spark             # the layout is "spark", not "kafka"
     bint views                # long keys and values are not copied, but pin their buffer
+    bint text                 # keys and values are strings
     int64_t count             # of columns
     kf_table_column[COLUMN_COUNT_MAX] columns
 
@@ -52,6 +53,10 @@ cdef struct kf_table:
     int64_t name_count
     kf_span_sizes sizes       # of all runs together
     bint too_large            # a column would pass the 2 GiB that its offsets can address
+    bint no_text              # with `text`: the next three say what is no UTF-8
+    kf_part no_text_part
+    int64_t no_text_run
+    int64_t no_text_row       # within the run
 
 
 # The columns of a layout, in its order.
@@ -60,7 +65,8 @@ cdef const kf_table_column* layout_columns(bint is_spark) noexcept nogil
 # Make the table's type. False: no memory; there is nothing to release.
 cdef bint table_schema(ArrowSchema* out, const kf_table_type* type) noexcept nogil
 
-# Make the chunk's rows. False: no memory, or `chunk.too_large`; there is nothing to release.
+# Make the chunk's rows. False: no memory, `chunk.too_large` or `chunk.no_text`; there is nothing to
+# release.
 cdef bint table_array(kf_table* chunk, ArrowArray* out) noexcept nogil
 
 # Return the column of keys or of values in the result of table_array; NULL: it has none.

@@ -46,10 +46,18 @@ cdef bint topic_schema(ArrowSchema* schema, bint is_spark) noexcept nogil:
     return values != NULL and kf_schema_open(values, b"u", b"", False, 0)
 
 
+cdef const char* bytes_format(const kf_table_type* type) noexcept nogil:
+    """Return the format of keys and values."""
+    if type.text:
+        return b"vu" if type.views else b"u"
+    return b"vz" if type.views else b"z"
+
+
 cdef bint column_schema(
-    ArrowSchema* schema, kf_table_column column, bint is_spark, bint views
+    ArrowSchema* schema, kf_table_column column, const kf_table_type* type
 ) noexcept nogil:
-    cdef const char* binary = b"vz" if views else b"z"
+    cdef bint is_spark = type.is_spark
+    cdef const char* part = bytes_format(type)
     if column == TOPIC:
         return topic_schema(schema, is_spark)
     if column == PARTITION:
@@ -63,9 +71,9 @@ cdef bint column_schema(
         return kf_schema_open(schema, b"i" if is_spark else b"c",
                               b"timestampType" if is_spark else b"timestamp_type", is_spark, 0)
     if column == KEY:
-        return kf_schema_open(schema, binary, b"key", True, 0)
+        return kf_schema_open(schema, part, b"key", True, 0)
     if column == VALUE:
-        return kf_schema_open(schema, binary, b"value", True, 0)
+        return kf_schema_open(schema, part, b"value", True, 0)
     return headers_schema(schema, is_spark)
 
 
@@ -326,12 +334,31 @@ cdef bint column_array(kf_table* chunk, kf_table_column column, ArrowArray* arra
 
 # ---- the table ----
 
+cdef bint is_text(kf_table* chunk) noexcept nogil:
+    """Return whether the columns of keys and values are UTF-8; if not, `chunk` says where."""
+    cdef int64_t i, run
+    for i in range(chunk.type.count):
+        if chunk.type.columns[i] != KEY and chunk.type.columns[i] != VALUE:
+            continue
+        chunk.no_text_part = KF_PART_KEY if chunk.type.columns[i] == KEY else KF_PART_VALUE
+        for run in range(chunk.run_count):
+            chunk.no_text_run = run
+            chunk.no_text_row = kf_part_no_text(
+                chunk.runs[run].spans, chunk.runs[run].count, chunk.runs[run].base,
+                chunk.no_text_part,
+            )
+            if chunk.no_text_row >= 0:
+                chunk.no_text = True
+                return False
+    return True
+
+
 cdef bint table_schema(ArrowSchema* out, const kf_table_type* type) noexcept nogil:
     cdef int64_t i
     if not kf_schema_open(out, b"+s", b"", False, type.count):
         return False
     for i in range(type.count):
-        if not column_schema(out.children[i], type.columns[i], type.is_spark, type.views):
+        if not column_schema(out.children[i], type.columns[i], type):
             kf_schema_release(out)
             return False
     return True
@@ -343,6 +370,8 @@ cdef bint table_array(kf_table* chunk, ArrowArray* out) noexcept nogil:
     for i in range(chunk.run_count):
         run = &chunk.runs[i]
         kf_measure(run.spans, run.count, run.base, run.size, &chunk.sizes)
+    if chunk.type.text and not is_text(chunk):
+        return False
     if not kf_array_open(out, chunk.rows, 1, chunk.type.count):
         return False
     for i in range(chunk.type.count):

@@ -25,4 +25,6 @@ def arrow_steps(
     views: bool = False,
     headers: bool | None = None,
     columns: Sequence[str] | None = None,
+    text: bool = False,
+    failures: list[BaseException] | None = None,
 ) -> ArrowSteps: ...

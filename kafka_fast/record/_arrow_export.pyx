@@ -16,6 +16,8 @@ Layouts (only the types are promised; validity bitmaps say which items are null)
             timestamp: timestamp[us, UTC], timestampType: int32,
             and if asked for headers: list<struct<key: string, value: binary>>, null for none
 
+With `text`, keys and values are strings, and must be UTF-8.
+
 A timestamp that is too large for int64 in Spark's microseconds becomes the largest possible one.
 """
 
@@ -36,7 +38,7 @@ from kafka_fast.record._arrow_structs cimport *
 from kafka_fast.record._reader cimport BatchBytes
 from kafka_fast.record._slices cimport RecordSlice
 
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import SerializationError, UsageError
 
 cdef extern from "Python.h" nogil:
     bint Py_IsInitialized()
@@ -57,19 +59,27 @@ COLUMNS = {
 
 
 cdef ArrowRecords arrow_records(
-    list slices, str layout, bint views, object headers, object columns
+    list slices, str layout, bint views, object headers, object columns, bint text,
+    list failures=None
 ):
-    """Return slices as a table; the other arguments are those of `ConsumerRecords.arrow`."""
+    """Return slices as a table.
+
+    Args:
+        failures: gets the exceptions of streams; the other arguments are those of
+            `ConsumerRecords.arrow`.
+    """
     cdef ArrowRecords table = ArrowRecords.__new__(ArrowRecords)
     cdef RecordSlice part
     cdef int64_t i
     if layout not in COLUMNS:
         raise UsageError(f"layout must be 'kafka' or 'spark', not {layout!r}")
     table.slices = slices
+    table.failures = failures
     table.topics = {}
     table.names = []
     table.type.is_spark = layout == "spark"
     table.type.views = views
+    table.type.text = text
     chosen = chosen_columns(layout, headers, columns)
     table.type.count = len(chosen)
     for i in range(table.type.count):
@@ -100,7 +110,7 @@ cdef list chosen_columns(str layout, object headers, object columns):
 
 
 def arrow_steps(next_slices, topics, *, str layout="kafka", bint views=False, headers=None,
-                columns=None):
+                columns=None, bint text=False, list failures=None):
     """Return slices that come step by step as one table.
 
     Args:
@@ -110,10 +120,12 @@ def arrow_steps(next_slices, topics, *, str layout="kafka", bint views=False, he
         views: whether to refer to keys and values instead of copying them.
         headers: whether there is a column of headers.
         columns: the columns, in this order.
+        text: whether keys and values are strings.
+        failures: gets the exceptions of streams; receivers get their texts only.
     """
     cdef ArrowSteps steps = ArrowSteps.__new__(ArrowSteps)
     steps.next_slices = next_slices
-    steps.shape = arrow_records([], layout, views, headers, columns)
+    steps.shape = arrow_records([], layout, views, headers, columns, text, failures)
     for topic in topics:
         steps.shape.know_topic(topic)
     return steps
@@ -147,6 +159,7 @@ cdef class ArrowRecords:
         table.topics = self.topics
         table.names = self.names
         table.type = self.type
+        table.failures = self.failures
         return table
 
     cdef int fill_schema(self, ArrowSchema* out) except -1:
@@ -188,6 +201,8 @@ cdef class ArrowRecords:
                 raise UsageError(
                     "more than 2 GiB in one column of one Arrow array: take the stream, as "
                     "to_arrow() and pyarrow.table() do, or views=True")
+            if chunk.no_text:
+                self.refuse_bytes(first, &chunk)
             if not good:
                 raise MemoryError
             if self.type.views:
@@ -199,6 +214,15 @@ cdef class ArrowRecords:
             free(chunk.names)
             free(<void*>chunk.name_lens)
         return 0
+
+    cdef int refuse_bytes(self, Py_ssize_t first, const kf_table* chunk) except -1:
+        """Raise SerializationError for the key or value that is no text."""
+        cdef RecordSlice part = <RecordSlice>self.slices[first + <Py_ssize_t>chunk.no_text_run]
+        what = "key" if chunk.no_text_part == KF_PART_KEY else "value"
+        offset = chunk.runs[chunk.no_text_run].spans[chunk.no_text_row].offset
+        raise SerializationError(
+            f"the {what} of {part.origin.topic}-{part.origin.partition} at offset {offset} is no "
+            "UTF-8: without text=True the columns are binary")
 
     cdef int describe(self, Py_ssize_t first, Py_ssize_t last, kf_table* chunk) except -1:
         cdef RecordSlice part
@@ -355,6 +379,8 @@ cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gi
 
 cdef int keep_error(Feed feed, object error):
     feed.error = f"{type(error).__name__}: {error}".encode()
+    if feed.table.failures is not None:
+        feed.table.failures.append(error)
     if isinstance(error, KeyboardInterrupt):
         PyErr_SetInterrupt()  # the receiver gets only a text: raise the interrupt again
     return ENOMEM if isinstance(error, MemoryError) else EIO

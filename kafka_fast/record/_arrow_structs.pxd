@@ -77,6 +77,7 @@ cdef extern from "kf_span_column.h" nogil:
     int32_t kf_part_pos(const kf_span* span, kf_part part)
     void kf_measure(const kf_span* spans, int64_t count, const uint8_t* base, size_t size,
                     kf_span_sizes* sizes)
+    int64_t kf_part_no_text(const kf_span* spans, int64_t count, const uint8_t* base, kf_part part)
     void kf_part_copy(const kf_span* spans, int64_t count, const uint8_t* base, kf_part part,
                       int32_t* offsets, uint8_t* data)
     void kf_part_views(const kf_span* spans, int64_t count, const uint8_t* base, kf_part part,

@@ -1,6 +1,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, final, overload
 
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.record._arrow_export import ArrowRecords
 from kafka_fast.record._slices import RecordSlice
@@ -48,6 +52,7 @@ class ConsumerRecords:
         views: bool = False,
         headers: bool | None = None,
         columns: Sequence[str] | None = None,
+        text: bool = False,
     ) -> ArrowRecords: ...
     def to_arrow(
         self,
@@ -56,7 +61,26 @@ class ConsumerRecords:
         views: bool = False,
         headers: bool | None = None,
         columns: Sequence[str] | None = None,
-    ) -> Any: ...
+        text: bool = False,
+    ) -> pa.Table: ...
+    def to_pandas(
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        headers: bool | None = None,
+        columns: Sequence[str] | None = None,
+        text: bool = False,
+    ) -> pd.DataFrame: ...
+    def to_polars(
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        views: bool = False,
+        headers: bool | None = None,
+        columns: Sequence[str] | None = None,
+        text: bool = False,
+    ) -> pl.DataFrame: ...
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_array__(
         self, requested_schema: object | None = None

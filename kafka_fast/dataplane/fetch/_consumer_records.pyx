@@ -4,6 +4,7 @@
            ─► values(), keys() ...  lists
            ─► to_numpy()            arrays
            ─► to_arrow(), arrow()   tables, copied or as views
+           ─► to_pandas(), to_polars()   DataFrames, by way of Arrow
 
 Nothing is made before it is asked for. Each form is made from the slices, so asking twice costs
 twice and changes nothing.
@@ -27,10 +28,11 @@ from kafka_fast.record._layout cimport kf_span
 from kafka_fast.record._slices cimport RecordSlice
 
 from bisect import bisect_right
-from importlib import import_module
 
 from kafka_fast._hints import hint_at_names, name_type
-from kafka_fast.errors import UsageError
+from kafka_fast.dataplane.fetch.frames import (
+    package_for, rows_array, to_arrow, to_pandas, to_polars,
+)
 from kafka_fast.peer_names import RECORDS
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -75,14 +77,6 @@ cdef ConsumerRecord record_at(RecordSlice part, Py_ssize_t index):
         set_objects(record, part.key_objects[index] if has_key else None, has_key,
                     part.value_objects[index] if has_value else None, has_value)
     return record
-
-
-cdef object package_for(str call, str name, str install):
-    """Return a package that only this call needs."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise UsageError(f"{call} needs {name}: pip install {install}") from None
 
 
 @cython.final
@@ -376,7 +370,7 @@ cdef class ConsumerRecords:
         Raises:
             UsageError: numpy is not installed.
         """
-        numpy = package_for("to_numpy()", "numpy", "numpy")
+        numpy = package_for("to_numpy()", "numpy")
         cdef list columns = [
             PyByteArray_FromStringAndSize(NULL, self.count * width) for width in (4, 8, 8)
         ]
@@ -407,8 +401,8 @@ cdef class ConsumerRecords:
             "value": values,
         }
 
-    def arrow(self, *, str layout="kafka", bint views=False, headers=None,
-              columns=None) -> ArrowRecords:
+    def arrow(self, *, str layout="kafka", bint views=False, headers=None, columns=None,
+              bint text=False) -> ArrowRecords:
         """Return the records as a table for any library that takes Arrow; pyarrow is not needed.
 
         Args:
@@ -420,20 +414,56 @@ cdef class ConsumerRecords:
             headers: whether there is a column of headers; None: in "kafka" only.
             columns: names of the layout's columns, to have these only, in this order; what is not
                 named costs nothing.
+            text: make keys and values strings, where they are bytes otherwise. A key or value that
+                is no UTF-8 is a SerializationError, in the call that takes the rows.
 
         Raises:
             UsageError: there is no such layout or column.
         """
-        return arrow_records(self.slices, layout, views, headers, columns)
+        return arrow_records(self.slices, layout, views, headers, columns, text)
 
-    def to_arrow(self, *, str layout="kafka", bint views=False, headers=None, columns=None):
+    def to_arrow(self, *, str layout="kafka", bint views=False, headers=None, columns=None,
+                 bint text=False):
         """Return the records as a pyarrow.Table; the arguments are those of `arrow`.
 
         Raises:
+            SerializationError: with `text`, a key or value is no UTF-8.
             UsageError: pyarrow is not installed.
         """
-        table = self.arrow(layout=layout, views=views, headers=headers, columns=columns)
-        return package_for("to_arrow()", "pyarrow", "'kafka-fast[arrow]'").table(table)
+        failures = []
+        return to_arrow(lambda: arrow_records(
+            self.slices, layout, views, headers, columns, text, failures
+        ), failures)
+
+    def to_pandas(self, *, str layout="kafka", headers=None, columns=None, bint text=False):
+        """Return the records as a pandas.DataFrame; the arguments are those of `arrow`.
+
+        Raises:
+            SerializationError: with `text`, a key or value is no UTF-8.
+            UsageError: pandas or pyarrow is not installed.
+        """
+        failures = []
+        return to_pandas(lambda: arrow_records(
+            self.slices, layout, False, headers, columns, text, failures
+        ), failures)
+
+    def to_polars(self, *, str layout="kafka", bint views=False, headers=None, columns=None,
+                  bint text=False):
+        """Return the records as a polars.DataFrame; the arguments are those of `arrow`.
+
+        Raises:
+            SerializationError: with `text`, a key or value is no UTF-8.
+            UsageError: polars is not installed.
+        """
+        failures = []
+        return to_polars(lambda: arrow_records(
+            self.slices, layout, views, headers, columns, text, failures
+        ), failures)
+
+    def __array__(self, dtype=None, copy=None):
+        """Return a row object for each record: this is how pandas.DataFrame(records) gets columns.
+        """
+        return rows_array([self], dtype)
 
     def __arrow_c_stream__(self, requested_schema=None):
         """Return the records as an Arrow stream of the layout "kafka"."""

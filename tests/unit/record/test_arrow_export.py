@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import SerializationError, UsageError
 from kafka_fast.record import RecordBatchBuilder, read_batches
 from kafka_fast.record._arrow_export import arrow_steps
 from kafka_fast.record._slices import RecordSlice, slice_of
@@ -198,6 +198,28 @@ def test_header_names_are_repaired_as_python_does() -> None:
         [[header]] = table["headers"].to_pylist()
         assert header == {"key": name.decode(errors="replace"), "value": b"x"}
         assert records[0].headers == ((header["key"], b"x"),)
+
+
+def of_values(*values: bytes | None) -> ConsumerRecords:
+    rows = tuple(SlowRecord(at, 0, None, value, ()) for at, value in enumerate(values))
+    return ConsumerRecords([sliced(encoded(rows))])
+
+
+def test_text_is_what_python_can_decode() -> None:
+    """Each text is cut at every byte, and lies behind the ASCII that is looked at in words."""
+    for text in (*BAD_UTF8, "gr\u00fc\u00df\u20ac\U0001f600".encode(), b"\xc3\xa9" * 9, b"a" * 17):
+        for end in range(len(text) + 1):
+            for ahead in (b"", b"seven ..", b"1234567"):
+                value = ahead + text[:end]
+                try:
+                    expected = value.decode()
+                except UnicodeDecodeError:
+                    with pytest.raises(SerializationError, match=r"the value of t-0 at offset 1 "):
+                        of_values(b"fine", value, None).to_arrow(text=True)
+                else:
+                    table = of_values(b"fine", value, None).to_arrow(text=True)
+                    table.validate(full=True)
+                    assert table["value"].to_pylist() == ["fine", expected, None]
 
 
 def test_large_sets_are_chunked() -> None:
