@@ -50,7 +50,7 @@ class Consumer(ConsumerBase):
     coroutines. A cancelled call leaves the consumer consistent: a poll loses no record, and a
     commit or a close that was begun goes on in the background.
 
-    Example:
+    Examples:
         >>> async with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "g"}) as it:
         ...     it.subscribe(["events"])
         ...     async for record in it:

@@ -54,7 +54,7 @@ class Producer(ProducerBase, AsyncSender):
     Methods have the names and arguments of `kafka_fast.Producer`, and those that may wait are
     coroutines.
 
-    Example:
+    Examples:
         >>> async with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
         ...     delivery = await producer.send("events", b"value", key=b"key")
         ...     print((await delivery).offset)

@@ -247,7 +247,7 @@ def read_range(
     offsets are looked up in the first step of the iteration, which raises what goes wrong there.
     The end is the log's at that time.
 
-    Example:
+    Examples:
         >>> async for records in read_range("events", bootstrap_servers="localhost:9092"):
         ...     print(records.values())
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class Consumer(ConsumerBase):
     """Reads records, alone or as a member of a group. For one thread at a time.
 
-    Example:
+    Examples:
         >>> with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "g"}) as consumer:
         ...     consumer.subscribe(["events"])
         ...     for record in consumer:

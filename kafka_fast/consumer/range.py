@@ -297,7 +297,7 @@ def read_range(
     beyond the log, reading ends at the log's end at the time of the call (its last stable offset
     with isolation.level=read_committed). No group is joined. All partitions are read at once.
 
-    Example:
+    Examples:
         >>> for records in read_range("events", bootstrap_servers="localhost:9092"):
         ...     print(records.values())
         >>> noon = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)

@@ -38,7 +38,7 @@ __all__ = ["OnDelivery", "Producer"]
 class Producer(ProducerBase, BulkAccumulator):
     """Sends records to Kafka. Thread-safe.
 
-    Example:
+    Examples:
         >>> with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
         ...     future = producer.send("events", b"value", key=b"key")
         ...     print(future.result().offset)

@@ -12,7 +12,7 @@ from kafka_fast.errors import UsageError
 def key_partitions(keys: Any, partitions: int) -> array[int]:
     """Return the partition of each key, as every Java producer chooses it (murmur2).
 
-    Example:
+    Examples:
         >>> key_partitions(pa.array(["a", None, "b"]), 6)
         array('i', [4, -1, 2])
 

@@ -36,7 +36,7 @@ def write_df(
     (timestamp, or double: Unix time in seconds). Other columns are ignored. Delivery is at least
     once: a task that Spark runs again writes again.
 
-    Example:
+    Examples:
         >>> df = spark.sql("select cast(id as string) key, 'hello' value from range(1000)")
         >>> write_df(df, {"bootstrap.servers": "broker:9092"}, topic="events").records
         1000

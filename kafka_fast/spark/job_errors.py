@@ -64,7 +64,7 @@ def kafka_error(error: BaseException) -> KafkaError | None:
     `write_df` and `write_rdd` raise the KafkaError themselves. This function is for other jobs: a
     stream that writes in `foreachBatch`, or an RDD's own action on `write_partition`.
 
-    Example:
+    Examples:
         >>> try:
         ...     query.awaitTermination()
         ... except StreamingQueryException as error:

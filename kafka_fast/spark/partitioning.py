@@ -24,7 +24,7 @@ def kafka_partition(key: Column | str, partitions: int) -> Column:
     Null where the key is null: without a key, the producer chooses. This works on Spark Connect, if
     the package is installed on the server.
 
-    Example:
+    Examples:
         >>> df.repartition(12, kafka_partition("key", 12))
 
     Args:

@@ -31,7 +31,7 @@ def write_partition(
 
     Every action on the resulting RDD writes again; `write_rdd` runs exactly one.
 
-    Example:
+    Examples:
         >>> write = write_partition({"bootstrap.servers": "broker:9092"}, "events")
         >>> rows = sc.parallelize([b"1", (b"key", b"2")]).mapPartitions(write).collect()
 
