@@ -7,7 +7,7 @@
 #   make demo SECURE=1       the same over TLS, with a login, into real Kafka
 #   make test                everything; the last line names what could not run here
 #   make check               lint, types and the tests that need no broker
-#   make docs                the site in build/site, with every link checked
+#   make docs                the site in build/site, with every link checked; needs no compiler
 #   make bench               bench/RESULTS.md (FULL=1: all of it)
 #   make fuzz                each fuzz target for FUZZ_SECONDS (60)
 #   make sim SEEDS=n         the simulation (500)
@@ -76,9 +76,6 @@ help:
 $(VENV)/pip.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 		|| { echo "kafka_fast needs Python 3.10 or later: make PYTHON=python3.x"; exit 1; }
-	@$(PYTHON) -c 'import os, sys, sysconfig; \
-		sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' \
-		|| { echo "no headers of Python: install them (Debian: apt-get install python3-dev)"; exit 1; }
 	$(PYTHON) -m venv $(VENV) \
 		|| { echo "no venv module: install it (Debian: apt-get install python3-venv)"; exit 1; }
 	$(PY) -m pip install -q --upgrade 'pip>=25.1'
@@ -102,6 +99,9 @@ kerberos: $(VENV)/test.stamp
 
 .PHONY: build
 build: $(VENV)/build.stamp
+	@$(PY) -c 'import os, sys, sysconfig; \
+		sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' \
+		|| { echo "no headers of Python: install them (Debian: apt-get install python3-dev)"; exit 1; }
 	$(PY) setup.py -q build_ext --inplace
 
 # ---- gates ----
@@ -128,7 +128,8 @@ cython: $(VENV)/lint.stamp
 # have Cython's names; layouts in C are not the stub's business.
 stubtest: build $(VENV)/lint.stamp
 	$(PY) -m mypy.stubtest --allowlist tests/typing/stubtest_allowlist.txt --ignore-missing-stub \
-		--ignore-positional-only --ignore-disjoint-bases --ignore-unused-allowlist $(EXTENSIONS)
+		--ignore-positional-only --ignore-disjoint-bases --ignore-unused-allowlist \
+		--mypy-config-file pyproject.toml $(EXTENSIONS)
 
 # ---- tests ----
 
@@ -284,10 +285,12 @@ PAGES = README.md docs/_site/site.css ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.
 	bench/README.md bench/RESULTS.md examples/demo.py $(shell find docs -name '*.md')
 
 .PHONY: docs
-docs: build $(VENV)/docs.stamp
+docs: $(VENV)/docs.stamp
 	@rm -rf build/docs && mkdir -p build/docs && cp --parents $(PAGES) build/docs
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict 2>&1 | { grep -v "^INFO" || true; }
-	@echo "the site, with every link checked: build/site/index.html"
+	@$(PY) docs/_site/check_site.py build/site
+	@echo "the site, with every link checked, is in build/site; its search wants a server:"
+	@echo "  $(PYTHON) -m http.server -d build/site 8000    # http://localhost:8000/"
 
 # ---- what a user gets ----
 

@@ -1,20 +1,23 @@
-"""For the API reference: what mkdocstrings cannot read from the sources alone.
+"""For the API reference: what mkdocstrings cannot read by itself.
 
-It reads the stub of a compiled module for names, parameters and types; the docstrings are those
-that `help()` shows, taken from the module itself. Attributes that a class describes in its own
-docstring are not shown a second time, without a word.
+It reads the stub of a compiled module for names, parameters and types. The docstrings stand in the
+Cython source beside the stub, and are read there: nothing has to be compiled. Attributes that a
+class describes in its own docstring are not shown a second time, without a word.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
-from importlib import import_module
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from griffe import Attribute, Class, Docstring, DocstringSectionKind, Extension, Module, Object
 
+_HEADER = re.compile(
+    r"(?P<indent> *)(?:(?:cdef )?class (?P<class_name>\w+)|(?:async )?(?:cp)?def .*?(?P<name>\w+)\()"
+)
 _SHARED = re.compile(r"^ {4}(\w+(?:, \w+)+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
@@ -25,7 +28,8 @@ class Reference(Extension):
         """Add the docstrings of compiled modules; leave out attributes that say nothing."""
         for module in _modules(pkg):
             if not isinstance(module.filepath, list) and module.filepath.suffix == ".pyi":
-                _add_docstrings(module, import_module(module.path))
+                source = module.filepath.with_suffix(".pyx").read_text(encoding="utf-8")
+                _add_docstrings(module, docstrings(source))
             for inner in _classes(module):
                 _leave_out_attributes(inner)
 
@@ -44,17 +48,48 @@ def _classes(owner: Object) -> Iterator[Class]:
             yield from _classes(inner)
 
 
-def _add_docstrings(documented: Object, compiled: object) -> None:
+def _add_docstrings(documented: Object, texts: Mapping[str, str], within: str = "") -> None:
+    """Give an object's members, and theirs, the docstrings of the source."""
     for name, member in documented.members.items():
         if not isinstance(member, Object):
             continue  # imported from elsewhere
-        found = inspect.getattr_static(compiled, name, None)
-        text = getattr(found, "__doc__", None)
-        is_own = text != getattr(getattr(object, name, None), "__doc__", None)
-        if member.docstring is None and isinstance(text, str) and is_own and not _is_generic(text):
+        text = texts.get(f"{within}{name}")
+        if member.docstring is None and text is not None:
             member.docstring = Docstring(_one_by_one(text), parent=member, parser="google")
-        if isinstance(member, Class) and found is not None:
-            _add_docstrings(member, found)
+        if isinstance(member, Class):
+            _add_docstrings(member, texts, f"{within}{name}.")
+
+
+def docstrings(source: str) -> dict[str, str]:
+    """Return qualified name -> docstring of the classes and functions of a Cython source."""
+    found: dict[str, str] = {}
+    lines = source.splitlines()
+    owners: list[tuple[int, str]] = []  # indent and name of the classes around a line
+    at = 0
+    while at < len(lines):
+        header = _HEADER.match(lines[at])
+        at += 1
+        if header is None:
+            continue
+        indent, name = len(header["indent"]), header["class_name"] or header["name"]
+        owners = [owner for owner in owners if owner[0] < indent]
+        qualified = ".".join([*(owner for _, owner in owners), name])
+        if header["class_name"]:
+            owners.append((indent, name))
+        while not lines[at - 1].split("#")[0].rstrip().endswith(":"):
+            at += 1
+        text = _docstring_at(lines, at)
+        if text is not None:
+            found.setdefault(qualified, text)  # a property's getter stands before its setter
+    return found
+
+
+def _docstring_at(lines: list[str], at: int) -> str | None:
+    """Return the docstring that begins in a line; None: there is none."""
+    if at >= len(lines) or not lines[at].lstrip().startswith('"""'):
+        return None
+    body = "\n".join([lines[at].lstrip()[3:], *lines[at + 1 :]])
+    return body[: body.index('"""')]
 
 
 def _one_by_one(text: str) -> str:
@@ -63,11 +98,6 @@ def _one_by_one(text: str) -> str:
         lambda found: "\n".join(f"    {name}: {found[2]}" for name in found[1].split(", ")),
         inspect.cleandoc(text),
     )
-
-
-def _is_generic(text: str) -> bool:
-    """Say whether a docstring is what Python writes for a field of a named tuple."""
-    return text.startswith("Alias for field number")
 
 
 def _leave_out_attributes(owner: Class) -> None:
