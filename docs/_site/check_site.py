@@ -1,6 +1,6 @@
 """Looks at the built site as a reader does: over HTTP, with its search, page by page.
 
-    python docs/_site/check_site.py build/site
+python docs/_site/check_site.py build/site
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TAG = re.compile(r"<[^>]+>")
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
     """Serves a folder without a line for each request."""
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its own name for it
+    def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
 

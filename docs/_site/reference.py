@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+import runpy
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from griffe import Attribute, Class, Docstring, DocstringSectionKind, Extension, Module, Object
 
-_HEADER = re.compile(
-    r"(?P<indent> *)(?:(?:cdef )?class (?P<class_name>\w+)|(?:async )?(?:cp)?def .*?(?P<name>\w+)\()"
-)
+# Beside this file, where tests read it, too: they have no griffe.
+docstrings: Callable[[str], dict[str, str]] = runpy.run_path(
+    str(Path(__file__).with_name("cython_docstrings.py"))
+)["docstrings"]
+
 _SHARED = re.compile(r"^ {4}(\w+(?:, \w+)+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
@@ -28,8 +31,9 @@ class Reference(Extension):
         """Add the docstrings of compiled modules; leave out attributes that say nothing."""
         for module in _modules(pkg):
             if not isinstance(module.filepath, list) and module.filepath.suffix == ".pyi":
-                source = module.filepath.with_suffix(".pyx").read_text(encoding="utf-8")
-                _add_docstrings(module, docstrings(source))
+                sources = (module.filepath.with_suffix(suffix) for suffix in (".pxd", ".pyx"))
+                texts = [it.read_text(encoding="utf-8") for it in sources if it.exists()]
+                _add_docstrings(module, {k: v for it in texts for k, v in docstrings(it).items()})
             for inner in _classes(module):
                 _leave_out_attributes(inner)
 
@@ -58,38 +62,6 @@ def _add_docstrings(documented: Object, texts: Mapping[str, str], within: str = 
             member.docstring = Docstring(_one_by_one(text), parent=member, parser="google")
         if isinstance(member, Class):
             _add_docstrings(member, texts, f"{within}{name}.")
-
-
-def docstrings(source: str) -> dict[str, str]:
-    """Return qualified name -> docstring of the classes and functions of a Cython source."""
-    found: dict[str, str] = {}
-    lines = source.splitlines()
-    owners: list[tuple[int, str]] = []  # indent and name of the classes around a line
-    at = 0
-    while at < len(lines):
-        header = _HEADER.match(lines[at])
-        at += 1
-        if header is None:
-            continue
-        indent, name = len(header["indent"]), header["class_name"] or header["name"]
-        owners = [owner for owner in owners if owner[0] < indent]
-        qualified = ".".join([*(owner for _, owner in owners), name])
-        if header["class_name"]:
-            owners.append((indent, name))
-        while not lines[at - 1].split("#")[0].rstrip().endswith(":"):
-            at += 1
-        text = _docstring_at(lines, at)
-        if text is not None:
-            found.setdefault(qualified, text)  # a property's getter stands before its setter
-    return found
-
-
-def _docstring_at(lines: list[str], at: int) -> str | None:
-    """Return the docstring that begins in a line; None: there is none."""
-    if at >= len(lines) or not lines[at].lstrip().startswith('"""'):
-        return None
-    body = "\n".join([lines[at].lstrip()[3:], *lines[at + 1 :]])
-    return body[: body.index('"""')]
 
 
 def _one_by_one(text: str) -> str:

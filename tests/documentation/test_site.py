@@ -1,0 +1,77 @@
+"""The parts of the site that are ours: docstrings out of Cython's sources."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import runpy
+from collections.abc import Iterator
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+
+from tests.documentation.pages import ROOT
+
+read_docstrings = runpy.run_path(str(ROOT / "docs/_site/cython_docstrings.py"))["docstrings"]
+STUBS = sorted((ROOT / "kafka_fast").rglob("_*.pyi"))
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda stub: stub.stem)
+def test_docstrings_are_those_of_the_compiled_module(stub: Path) -> None:
+    """Of all that the stub has; special methods may have a text of Python's own."""
+    module = import_module(".".join(stub.with_suffix("").relative_to(ROOT).parts))
+    sources = (stub.with_suffix(suffix) for suffix in (".pxd", ".pyx"))
+    texts = [it.read_text(encoding="utf-8") for it in sources if it.exists()]
+    found = {name: text for it in texts for name, text in read_docstrings(it).items()}
+    for qualified in names_in(ast.parse(stub.read_text(encoding="utf-8"))):
+        text = attrgetter(qualified)(module).__doc__
+        if text and "__" not in qualified:
+            assert inspect.cleandoc(found[qualified]) == inspect.cleandoc(text), qualified
+
+
+def names_in(tree: ast.AST, within: str = "") -> Iterator[str]:
+    """Yield the classes, functions and methods of a stub."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{within}{node.name}"
+        if isinstance(node, ast.ClassDef):
+            yield from names_in(node, f"{within}{node.name}.")
+
+
+def test_every_kind_of_member() -> None:
+    source = '''
+cdef class Plane:
+    """Of a class."""
+
+    def __init__(self, Queues queues, *, double max_block,
+                 bint never_waits=False):
+        """Of a constructor."""
+
+    @property
+    def size(self):  # of all
+        """Of a property.
+
+        In two parts.
+        """
+
+    cpdef bint has_room(self, size_t size) noexcept:
+        """Of both kinds."""
+
+    def without(self):
+        return "no docstring"
+
+
+def after(
+    topic, value=None,
+) -> list:
+    """Of a function."""
+'''
+    assert {name: inspect.cleandoc(text) for name, text in read_docstrings(source).items()} == {
+        "Plane": "Of a class.",
+        "Plane.__init__": "Of a constructor.",
+        "Plane.size": "Of a property.\n\nIn two parts.",
+        "Plane.has_room": "Of both kinds.",
+        "after": "Of a function.",
+    }
