@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.listener import RebalanceListener
@@ -16,6 +16,7 @@ from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.for_statement import looping_frame
 from kafka_fast.consumer.membership import OnCommit
 from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.consumer.typed import K_co, V_co
 from kafka_fast.consumer.upto import Upto
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.dataplane.fetch._async_records import AsyncRecords
@@ -36,14 +37,14 @@ from kafka_fast.types import (
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
     from kafka_fast.config.properties import ConsumerProperties
 
 logger = get_logger("kafka_fast.consumer")
 
 
-class Consumer(ConsumerBase):
+class Consumer(ConsumerBase, Generic[K_co, V_co]):
     """Reads records in an event loop, alone or as a member of a group. For one task at a time.
 
     Methods have the names and arguments of `kafka_fast.Consumer`, and those that may wait are
@@ -109,7 +110,9 @@ class Consumer(ConsumerBase):
 
     # Records
 
-    async def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
+    async def poll(
+        self, timeout: float = 1.0, max_records: int | None = None
+    ) -> ConsumerRecords[K_co, V_co]:
         """Return records, as soon as there are any; as `kafka_fast.Consumer.poll`.
 
         Other tasks run at least once a millisecond, even if there are always records.
@@ -137,7 +140,7 @@ class Consumer(ConsumerBase):
         """Never called: the iterator of an event loop is refilled by `_next_record`."""
         raise AssertionError("an iterator was asked for a record that it does not have")
 
-    def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+    def __aiter__(self) -> AsyncIterator[ConsumerRecord[K_co, V_co]]:
         """Read record by record, without end; as `kafka_fast.Consumer.__iter__`."""
         with self._turn:
             self._unread.come_back()
@@ -167,7 +170,7 @@ class Consumer(ConsumerBase):
                 raise
         return loop.take_next()
 
-    def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords]:
+    def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords[K_co, V_co]]:
         """Return an endless iterator over records of polls; as `kafka_fast.Consumer.batches`."""
         return AsyncBatches(self, max_records)
 
@@ -280,7 +283,7 @@ class Consumer(ConsumerBase):
         if error is not None:
             logger.error("the close of consumer %s has failed", self.client_id, exc_info=error)
 
-    async def __aenter__(self) -> Consumer:
+    async def __aenter__(self) -> Self:
         """Return the consumer itself; leaving the block closes it."""
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from kafka_fast.types import TopicPartition
@@ -21,7 +21,7 @@ class RebalanceListener:
     """
 
     def on_partitions_assigned(
-        self, consumer: Consumer, partitions: Collection[TopicPartition]
+        self, consumer: Consumer, partitions: list[TopicPartition]
     ) -> Awaitable[None] | None:
         """These partitions were added. Nothing of them was fetched yet, so `seek` costs nothing.
 
@@ -31,13 +31,13 @@ class RebalanceListener:
         return None
 
     def on_partitions_revoked(
-        self, consumer: Consumer, partitions: Collection[TopicPartition]
+        self, consumer: Consumer, partitions: list[TopicPartition]
     ) -> Awaitable[None] | None:
         """These partitions are about to be given up: commit now what was processed of them."""
         return None
 
     async def on_partitions_lost(
-        self, consumer: Consumer, partitions: Collection[TopicPartition]
+        self, consumer: Consumer, partitions: list[TopicPartition]
     ) -> None:
         """These partitions were taken away without warning: their offsets cannot be committed.
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 from kafka_fast._hints import hint_at_names
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
@@ -17,6 +17,7 @@ from kafka_fast.consumer.for_statement import looping_frame
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.membership import OnCommit
 from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.consumer.typed import K_co, V_co
 from kafka_fast.consumer.upto import Upto
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.dataplane.fetch._blocking_records import BlockingRecords
@@ -34,12 +35,12 @@ from kafka_fast.types import (
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
     from kafka_fast.config.properties import ConsumerProperties
 
 
-class Consumer(ConsumerBase):
+class Consumer(ConsumerBase, Generic[K_co, V_co]):
     """Reads records, alone or as a member of a group. For one thread at a time.
 
     Examples:
@@ -103,7 +104,9 @@ class Consumer(ConsumerBase):
 
     # Records
 
-    def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
+    def poll(
+        self, timeout: float = 1.0, max_records: int | None = None
+    ) -> ConsumerRecords[K_co, V_co]:
         """Return records, as soon as there are any.
 
         Automatic commits now cover the records of earlier calls. Rebalances happen in this call,
@@ -136,7 +139,7 @@ class Consumer(ConsumerBase):
                 self._core.driver.run(self._steps.poll(most, handover, deadline))
             self._end_take()
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
+    def __iter__(self) -> Iterator[ConsumerRecord[K_co, V_co]]:
         """Read record by record, without end; `wakeup` ends the loop after the current record.
 
         A record is covered by automatic commits when the next one is asked for, or another loop
@@ -160,7 +163,7 @@ class Consumer(ConsumerBase):
         while not handover:
             self._take(handover, ITERATION_WAIT, max_records)
 
-    def batches(self, max_records: int | None = None) -> Iterator[ConsumerRecords]:
+    def batches(self, max_records: int | None = None) -> Iterator[ConsumerRecords[K_co, V_co]]:
         """Return an endless iterator over the records of polls; empty polls are left out.
 
         Automatic commits cover a batch when the next one is asked for, and not when the loop is
@@ -335,7 +338,7 @@ class Consumer(ConsumerBase):
             self._calls.close(timeout, is_interrupted=is_interrupted, begin=self._finalizer.detach)
         )
 
-    def __enter__(self) -> Consumer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -265,7 +265,7 @@ class Membership:
             if owned and self._listener is not None:
                 hear = self._listener
                 tell = hear.on_partitions_lost if wanted.lost else hear.on_partitions_revoked
-                yield Invoke(tell, (self._consumer, owned))
+                yield Invoke(tell, (self._consumer, sorted(owned)))
         finally:
             left = [it for it in self._reading.intake.partitions if it not in wanted.partitions]
             self._untold -= wanted.partitions
@@ -292,7 +292,7 @@ class Membership:
         self._core.call(lambda now: group.handle_assigned(wanted, now))
         try:
             if self._listener is not None:
-                yield Invoke(self._listener.on_partitions_assigned, (self._consumer, told))
+                yield Invoke(self._listener.on_partitions_assigned, (self._consumer, sorted(told)))
             self._untold = frozenset()
         except Exception:  # the listener has heard, and has raised it
             self._untold = frozenset()

@@ -58,6 +58,25 @@ class Both(RebalanceListener):
         await consumer.commit()
 
 
+class ListListener(RebalanceListener):
+    async def on_partitions_revoked(
+        self, consumer: Consumer, partitions: list[TopicPartition]
+    ) -> None:
+        partitions.sort()
+
+
+async def consume_typed() -> None:
+    typed: Consumer[str, int] = Consumer(key_deserializer=bytes.decode, value_deserializer=int)
+    async with typed as consumer:
+        assert_type(consumer, Consumer[str, int])
+        assert_type(await consumer.poll(), ConsumerRecords[str, int])
+        async for record in consumer:
+            assert_type(record, ConsumerRecord[str, int])
+            assert_type(record.value, int)
+        async for records in consumer.batches():
+            assert_type(records.keys(), list[str])
+
+
 async def consume() -> None:
     async with Consumer(bootstrap_servers="localhost:9092", group_id="g") as consumer:
         assert_type(consumer, Consumer)

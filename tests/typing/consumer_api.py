@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any, NamedTuple
 
+import polars as pl
 from typing_extensions import Unpack, assert_type
 
 from kafka_fast import (
@@ -43,6 +45,62 @@ def reading() -> None:
             assert_type(records, ConsumerRecords)
             consumer.commit(records)
         consumer.poll("1")  # type: ignore[arg-type] # a number is wanted
+
+
+class ListListener(RebalanceListener):
+    """As users write it who come from other clients."""
+
+    def on_partitions_assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        partitions.sort()
+
+
+class Order(NamedTuple):
+    """What a value is made into."""
+
+    number: int
+
+
+def parse_order(value: bytes) -> Order:
+    return Order(int(value))
+
+
+def reading_orders() -> None:
+    typed: Consumer[str, Order] = Consumer(
+        group_id="g", key_deserializer=bytes.decode, value_deserializer=parse_order
+    )
+    with typed as consumer:
+        assert_type(consumer, Consumer[str, Order])
+        records = consumer.poll()
+        assert_type(records, ConsumerRecords[str, Order])
+        assert_type(records.values(), list[Order])
+        assert_type(records.keys(), list[str])
+        assert_type(records[0], ConsumerRecord[str, Order])
+        assert_type(records[:3].by_partition(), dict[TopicPartition, ConsumerRecords[str, Order]])
+        for record in consumer:
+            assert_type(record, ConsumerRecord[str, Order])
+            assert_type(record.value.number, int)
+            consumer.commit(record)
+        for batch in consumer.batches():
+            for record in batch:
+                assert_type(record.key, str)
+            consumer.commit(batch)
+    handle(consumer)
+    by_call = Consumer[str, Order](value_deserializer=parse_order)
+    assert_type(by_call.poll(), ConsumerRecords[str, Order])
+    assert_type(ConsumerRecord("t", 0, 1, b"k", Order(1)), ConsumerRecord[bytes, Order])
+
+
+def handle(consumer: Consumer) -> None:
+    """Without parameters keys and values are Any."""
+    assert_type(consumer.poll(), ConsumerRecords[Any, Any])
+    assert_type(consumer.poll().values(), list[Any])
+
+
+def framing(records: ConsumerRecords) -> None:
+    assert_type(records.to_polars(text=True), pl.DataFrame)
+    assert_type(read_range("topic").to_polars(columns=["value"]), pl.DataFrame)
+    records.to_pandas(columns=["value"], headers=None)
+    records.to_arrow(text="yes")  # type: ignore[arg-type] # a bool
 
 
 def asking(consumer: Consumer, partition: TopicPartition) -> None:

@@ -1,17 +1,22 @@
 from collections.abc import Iterable
-from typing import Any, final
+from typing import Any, Generic, final
+
+from typing_extensions import TypeVar
 
 from kafka_fast.record.types import TimestampType
 
+_K_co = TypeVar("_K_co", covariant=True, default=Any)
+_V_co = TypeVar("_V_co", covariant=True, default=Any)
+
 @final
-class ConsumerRecord:
+class ConsumerRecord(Generic[_K_co, _V_co]):
     def __init__(
         self,
         topic: str,
         partition: int,
         offset: int,
-        key: Any = None,
-        value: Any = None,
+        key: _K_co = ...,
+        value: _V_co = ...,
         *,
         timestamp_ms: int = ...,
         timestamp_type: int = ...,
@@ -31,9 +36,9 @@ class ConsumerRecord:
     @property
     def timestamp_type(self) -> TimestampType: ...
     @property
-    def key(self) -> Any: ...
+    def key(self) -> _K_co: ...
     @property
-    def value(self) -> Any: ...
+    def value(self) -> _V_co: ...
     @property
     def headers(self) -> tuple[tuple[str, bytes | None], ...]: ...
     @property

@@ -16,6 +16,8 @@ from kafka_fast.record._layout cimport kf_span
 from kafka_fast.record._records cimport Records, read_headers
 from kafka_fast.record._slices cimport Origin, new_origin
 
+from types import GenericAlias
+
 from kafka_fast._hints import hint_at_names, name_type
 from kafka_fast.peer_names import RECORD
 from kafka_fast.record.types import NO_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
@@ -123,6 +125,8 @@ cdef class ConsumerRecord:
         leader_epoch: epoch of the leader that wrote it, or -1.
         serialized_key_size, serialized_value_size: bytes they take in the log; -1 for None.
     """
+
+    __class_getitem__ = classmethod(GenericAlias)  # ConsumerRecord[str, bytes]: of key and value
 
     def __init__(
         self,

@@ -28,6 +28,7 @@ from kafka_fast.record._layout cimport kf_span
 from kafka_fast.record._slices cimport RecordSlice
 
 from bisect import bisect_right
+from types import GenericAlias
 
 from kafka_fast._hints import hint_at_names, name_type
 from kafka_fast.dataplane.fetch.frames import (
@@ -90,6 +91,8 @@ cdef class RecordIterator:
             working on.
         is_left: whether the loop that got the last one has ended without an exception.
     """
+
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __init__(self) -> None:
         raise TypeError("a RecordIterator comes from ConsumerRecords or iterate()")
@@ -188,6 +191,8 @@ cdef class ConsumerRecords:
     A record is made when it is asked for. Columns cost less than records, and Arrow least; Arrow
     has keys and values as they stand in the log, whatever the deserializers make of them.
     """
+
+    __class_getitem__ = classmethod(GenericAlias)  # ConsumerRecords[str, bytes]: of key and value
 
     def __init__(self, slices=()) -> None:
         """Put the slices of PartitionReader.take() together, those of one partition in a row."""
