@@ -329,7 +329,10 @@ def _is_file(output: TextIO) -> bool:
 
     Those that go into a pipe may come out on the same terminal, between the lines of progress.
     """
-    kind = os.fstat(output.fileno()).st_mode
+    try:
+        kind = os.fstat(output.fileno()).st_mode
+    except OSError:  # an object of Python's in the place of standard output
+        return False
     return not (output.isatty() or stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind))
 
 
