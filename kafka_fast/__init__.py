@@ -43,9 +43,10 @@ from kafka_fast.errors import (
     WakeupError,
     WouldWaitError,
 )
-from kafka_fast.peer_names import MODULE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kafka_fast.aws import aws_msk_token_provider
     from kafka_fast.config import ConsumerConfig, ProducerConfig, read_properties
     from kafka_fast.consumer import (
@@ -92,7 +93,13 @@ else:
         "read_properties": "config",
         "read_range": "consumer",
     }
-    __getattr__, __dir__ = lazily(__name__, _WHERE, MODULE)
+
+    def _peer_names() -> Mapping[str, str]:
+        from kafka_fast.peer_names import MODULE  # few programs need it
+
+        return MODULE
+
+    __getattr__, __dir__ = lazily(__name__, _WHERE, _peer_names)
 
 __all__ = [
     "AuthenticationError",

@@ -9,23 +9,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import FrameType, MappingProxyType
+from types import FrameType
 
 
 def lazily(
-    package: str, where: Mapping[str, str], hints: Mapping[str, str] = MappingProxyType({})
+    package: str, where: Mapping[str, str], hints: Callable[[], Mapping[str, str]] = dict
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package.
 
     Args:
         package: its name.
         where: name -> the module of the package that has it.
-        hints: name that other clients have -> what to write instead.
+        hints: returns, for a name that is missing: name of other clients -> what to write instead.
     """
 
     def get(name: str) -> object:
         if name not in where:
-            raise _missing(package, name, hints.get(name), sys._getframe(1))
+            raise _missing(package, name, hints().get(name), sys._getframe(1))
         found = getattr(import_module(f"{package}.{where[name]}"), name)
         setattr(sys.modules[package], name, found)
         return found

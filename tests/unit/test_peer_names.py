@@ -33,7 +33,8 @@ from kafka_fast import (
 )
 from kafka_fast._hints import HintedMethod, hint_at_names
 from kafka_fast.consumer.range import RangeConsumer
-from kafka_fast.dataplane.fetch._async_records import AsyncRecords
+from kafka_fast.dataplane.fetch._async_records import AsyncRecords, NextRecord
+from kafka_fast.dataplane.fetch._blocking_records import BlockingRecords
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # kafka-python warns when it is imported
@@ -194,7 +195,7 @@ def test_a_name_is_absent_from_clients(clients: dict[type, Any]) -> None:
 @pytest.mark.parametrize(
     "kind",
     [ConsumerRecord, ConsumerRecords, DeliveryFuture, BatchFuture, type(iter(ConsumerRecords())),
-     AsyncRecords],
+     AsyncRecords, NextRecord, BlockingRecords],
 )  # fmt: skip
 def test_names_of_types_are_whole(kind: type) -> None:
     """Regression: Python cuts them off after 50 letters, in the middle of the class's name."""

@@ -74,3 +74,4 @@ cdef class NextRecord(ReadyCall):
 
 send_in_steps(NextRecord)
 name_type(AsyncRecords, "kafka_fast.aio")
+name_type(NextRecord, "kafka_fast.aio")

@@ -12,6 +12,8 @@ from kafka_fast.dataplane.fetch._consumer_record cimport ConsumerRecord
 from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator, record_at
 from kafka_fast.dataplane.fetch._record_loop cimport RecordLoop
 
+from kafka_fast._hints import name_type
+
 
 @cython.final
 cdef class BlockingRecords(RecordLoop):
@@ -43,3 +45,6 @@ cdef class BlockingRecords(RecordLoop):
         if not self.is_undisturbed():
             self.ask()
         return self.take_next()
+
+
+name_type(BlockingRecords, "kafka_fast")
