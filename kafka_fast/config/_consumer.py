@@ -213,13 +213,13 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     Key(
         name="max.decompressed.batch.bytes",
         kind=ValueKind.INT,
-        default=134_217_728,
+        default=33_554_432,
         low=1,
         high=INT_MAX,
         unit="bytes",
         clients=_ONLY,
         own=True,
-        doc="A batch that decompresses to more than this is an error.",
+        doc="A batch that decompresses to more than this is an error, which names both sizes.",
     ),
     Key(
         name="check.crcs",

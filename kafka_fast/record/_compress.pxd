@@ -46,7 +46,8 @@ cdef class Plain:
     cdef size_t most    # most bytes that `out` may hold
 
 
-# Decompress into new memory, at most `limit` bytes; raises CorruptBatchError.
+# Decompress into new memory, at most `limit` bytes; raises OverLimitError beyond, and
+# CorruptBatchError.
 cdef Plain decompress_plain(
     kf_codec codec, const uint8_t* data, size_t size, size_t limit, int magic
 )

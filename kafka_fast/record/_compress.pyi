@@ -2,7 +2,11 @@ from typing import final
 
 from typing_extensions import Buffer
 
+from kafka_fast.errors import CorruptBatchError
+
 CODEC_NAMES: dict[int, str]
+
+class OverLimitError(CorruptBatchError): ...
 
 def library(codec: int) -> str | None: ...
 def compress(codec: int, data: Buffer, level: int) -> bytes: ...

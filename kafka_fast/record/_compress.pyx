@@ -43,6 +43,10 @@ cdef enum:
 # Idle contexts by (codec, level). They are taken and given back under the GIL, but used without it.
 cdef dict idle_contexts = {}
 
+class OverLimitError(CorruptBatchError):
+    """Decompression gives more than was allowed. `compression` says what has set the limit."""
+
+
 CODEC_NAMES = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 
 
@@ -125,7 +129,7 @@ cdef class Plain:
         return self.most - self.out.size
 
     def append(self, object data not None) -> None:
-        """Add a copy of `data`; raise CorruptBatchError beyond the limit."""
+        """Add a copy of `data`; raise OverLimitError beyond the limit."""
         cdef Py_buffer view
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
@@ -134,7 +138,7 @@ cdef class Plain:
             PyBuffer_Release(&view)
 
     def reserve(self, size_t size) -> memoryview:
-        """Add `size` bytes for the caller to write; raise CorruptBatchError beyond the limit.
+        """Add `size` bytes for the caller to write; raise OverLimitError beyond the limit.
 
         The view is valid until the next call. The caller removes unwritten bytes with `shorten`.
         """
@@ -166,9 +170,7 @@ cdef uint8_t* added(Plain plain, size_t size) except NULL:
     cdef size_t total = plain.out.size + size
     cdef uint8_t* start
     if size > plain.most - plain.out.size:
-        raise CorruptBatchError(
-            f"decompression gives more than the {plain.most} bytes allowed"
-        )
+        raise OverLimitError(f"more than {plain.most} bytes")
     if (plain.out.capacity < max(total, <size_t>1)
             and kf_output_grow(&plain.out, total, plain.most) != KF_CODEC_OK):
         raise MemoryError
@@ -195,7 +197,7 @@ cdef Plain decompress_plain(
     if status == KF_CODEC_NO_MEMORY:
         raise MemoryError
     if status == KF_CODEC_TOO_LARGE:
-        raise CorruptBatchError(f"decompression gives more than the {limit} bytes allowed")
+        raise OverLimitError(f"more than {limit} bytes")
     if status == KF_CODEC_CUT_OFF:
         raise CorruptBatchError(f"{name}: the data is cut off")
     raise CorruptBatchError(f"{name}: the data is malformed, cut off or followed by other bytes")
@@ -233,7 +235,12 @@ def compress(int codec, object data not None, int level) -> bytes:
 
 
 def decompress(int codec, object data not None, size_t limit, int magic) -> bytes:
-    """Return `data` decompressed, at most `limit` bytes; raises CorruptBatchError."""
+    """Return `data` decompressed, at most `limit` bytes.
+
+    Raises:
+        OverLimitError: It gives more.
+        CorruptBatchError: It is malformed.
+    """
     cdef Py_buffer view
     cdef Plain plain
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)

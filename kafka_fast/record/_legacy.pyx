@@ -71,6 +71,7 @@ cdef Records read_wrapped(
         raise batch.corrupt("holds a malformed message set")
     if count == 0:
         raise batch.corrupt("is compressed, but holds no message")
+    batch.check_places(plain.out.size, count, max_size)
     records = new_records(plain, plain.out.data, plain.out.size, count)
     while kf_left(&reader) != 0:
         kf_message_read(&reader, plain.out.data, &inner)

@@ -1,6 +1,6 @@
 """Record batches as views on a buffer."""
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
 from kafka_fast.record._compress cimport Plain
 from kafka_fast.record._layout cimport kf_batch_header
 from kafka_fast.record._records cimport Records
@@ -27,6 +27,7 @@ cdef class RecordBatch:
     cdef object tail(self, size_t skipped)
     cdef Records scan(self, Py_ssize_t max_size)
     cdef Plain decompressed(self, size_t start, size_t size, Py_ssize_t max_size)
+    cdef int check_places(self, size_t size, int64_t count, Py_ssize_t max_size) except -1
 
 
 # Return a BatchBytes for bytes that `owner` keeps alive and in their place.

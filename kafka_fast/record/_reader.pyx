@@ -34,8 +34,11 @@ from kafka_fast.record._records cimport Records, new_records
 from zlib import crc32
 
 from kafka_fast.errors import CorruptBatchError
-from kafka_fast.record.compression import MAX_SIZE, output_limit, unpack
+from kafka_fast.record._compress import OverLimitError
+from kafka_fast.record.compression import MAX_SIZE, PLACES_SIZE, output_limit, too_large, unpack
 from kafka_fast.record.types import Codec, ControlRecord, ControlType, TimestampType
+
+cdef str LIMIT_NAME = "max.decompressed.batch.bytes"
 
 cdef enum:
     # A smaller batch takes 0.1 ms. A thread that releases the GIL beside a busy thread gets the GIL
@@ -264,6 +267,8 @@ cdef class RecordBatch:
         cdef kf_scan_error error = kf_scan_promise(&self.header, size)
         if error != KF_SCAN_OK:
             raise self.corrupt(kf_scan_text(error).decode())
+        if codec != 0:
+            self.check_places(size, self.header.record_count, max_size)
         cdef Records records = new_records(owner, base, size, self.header.record_count)
         cdef kf_reader reader = kf_reader_of(base, size)
         cdef int32_t scanned = 0
@@ -286,8 +291,25 @@ cdef class RecordBatch:
             if codec_is_native(codec):
                 return decompress_plain(codec, self.data + start, size, limit, self.header.magic)
             return unpack(codec, self.tail(start)[:size], limit, self.header.magic)
+        except OverLimitError as cause:
+            why = too_large(codec, self.tail(start)[:size], max_size, LIMIT_NAME)
+            raise self.corrupt(f"cannot be decompressed: {why}") from cause
         except CorruptBatchError as cause:
             raise self.corrupt(f"cannot be decompressed: {cause}") from cause
+
+    cdef int check_places(self, size_t size, int64_t count, Py_ssize_t max_size) except -1:
+        """Raise if decompressed bytes hold so many records that their places take too much memory.
+
+        A bomb may give what is allowed, and be records without key and value throughout.
+        """
+        cdef int64_t places = count * <int64_t>sizeof(kf_span)
+        if <int64_t>size + places > max_size + <int64_t>PLACES_SIZE:
+            raise self.corrupt(
+                f"cannot be read: it gives {size} bytes decompressed, and the places of its {count} "
+                f"records take {places}, together more than {LIMIT_NAME} ({max_size}) and "
+                f"{PLACES_SIZE} bytes"
+            )
+        return 0
 
     def control_record(self) -> ControlRecord:
         """Read the only record of a control batch.

@@ -19,14 +19,19 @@ from kafka_fast.record.types import Codec
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-#: Most bytes that decompression of one batch may give, unless the caller says otherwise.
-MAX_SIZE = 128 * 1024 * 1024
+#: Most bytes that decompression of one batch may give, unless the caller says otherwise. What real
+#: batches give is in docs/deployment.md.
+MAX_SIZE = 32 * 1024 * 1024
 
 #: Up to this size a batch may grow by any factor: an honest batch of zeros shrinks 20,000 times.
 RATIO_FREE_SIZE = 16 * 1024 * 1024
 
 #: Beyond RATIO_FREE_SIZE, no batch may grow by more than this factor.
 MAX_RATIO = 1024
+
+#: Bytes that the places of a compressed batch's records may take beside its decompressed bytes and
+#: what these are allowed: a record may have as few as 7 bytes, and its place takes 40.
+PLACES_SIZE = 8 * 1024 * 1024
 
 #: Defaults are low on purpose, see docs/record.md. 0 is lz4's fast mode.
 DEFAULT_LEVELS = {Codec.GZIP: 1, Codec.SNAPPY: 0, Codec.LZ4: 0, Codec.ZSTD: 1}
@@ -111,9 +116,12 @@ def decompress(codec: Codec, data: Buffer, *, max_size: int = MAX_SIZE, magic: i
     codec = Codec(codec)
     view = memoryview(data).cast("B")
     limit = output_limit(len(view), max_size)
-    if codec in _NATIVE:
-        return _compress.decompress(codec, view, limit, magic)
-    return unpack(codec, view, limit, magic).take()
+    try:
+        if codec in _NATIVE:
+            return _compress.decompress(codec, view, limit, magic)
+        return unpack(codec, view, limit, magic).take()
+    except _compress.OverLimitError as cause:
+        raise CorruptBatchError(too_large(codec, view, max_size, "max_size")) from cause
 
 
 def unpack(codec: Codec, view: memoryview, limit: int, magic: int) -> _compress.Plain:
@@ -132,6 +140,52 @@ def unpack(codec: Codec, view: memoryview, limit: int, magic: int) -> _compress.
 def output_limit(size: int, max_size: int) -> int:
     """Return the most bytes that `size` compressed bytes may give."""
     return max(0, min(max_size, max(RATIO_FREE_SIZE, MAX_RATIO * size)))
+
+
+def too_large(codec: int, data: memoryview, max_size: int, limit_name: str) -> str:
+    """Return what is said of data that decompress to more than is allowed.
+
+    Args:
+        codec: the codec of the data.
+        data: the compressed bytes.
+        max_size: most bytes that may come out.
+        limit_name: what has set `max_size`.
+    """
+    size, limit = len(data), output_limit(len(data), max_size)
+    declared = declared_size(codec, data)
+    allowed = f"{limit_name} ({max_size}) allows"
+    if limit < max_size:
+        allowed = f"{limit}, or {MAX_RATIO} times their number: a decompression bomb"
+    give = "give"
+    if declared is not None and declared > limit:
+        give = f"declare {declared} bytes, and give"
+    codec_name = _compress.CODEC_NAMES.get(codec, "none")
+    return f"{codec_name}: {size} bytes {give} more than {allowed}"
+
+
+def declared_size(codec: int, data: memoryview) -> int | None:
+    """Return how many bytes compressed data declare, as far as their first bytes, or last, say so.
+
+    A declared size may be a lie; no memory is taken for it.
+    """
+    if codec == Codec.GZIP:  # of the last member, modulo 4 GiB
+        return int.from_bytes(data[-4:], "little")
+    if codec == Codec.LZ4 and len(data) >= 14 and data[4] & 0x08:
+        return int.from_bytes(data[6:14], "little")
+    if codec == Codec.ZSTD and len(data) >= 5:
+        return _declared_by_zstd(data)
+    return None
+
+
+def _declared_by_zstd(data: memoryview) -> int | None:
+    flags = data[4]
+    is_single = bool(flags & 0x20)
+    width = (1 if is_single else 0, 2, 4, 8)[flags >> 6]
+    pos = 5 + (0 if is_single else 1) + (0, 1, 2, 4)[flags & 3]
+    if width == 0 or len(data) < pos + width:
+        return None
+    declared = int.from_bytes(data[pos : pos + width], "little")
+    return declared + 256 if width == 2 else declared
 
 
 def _mend_lz4_header(data: memoryview) -> bytes:

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import cast
 
 from kafka_fast.errors import CorruptBatchError, UsageError
-from kafka_fast.record._compress import Plain
+from kafka_fast.record._compress import OverLimitError, Plain
 from kafka_fast.record.types import Codec
 
 #: Package by codec; gzip needs none.
@@ -207,9 +207,9 @@ def _decompress_zstd_frame(zstandard: ModuleType, data: memoryview, plain: Plain
         wanted = min(piece, plain.room)
         window = min(frame.window_size, len(plain) - begin + wanted)
         if len(plain) + wanted + window > plain.limit + _ZSTD_BESIDE:
-            raise CorruptBatchError(
-                f"zstd: {len(plain)} bytes and the frame's window of {frame.window_size} beside "
-                f"them take more memory than the {plain.limit} bytes allowed"
+            raise OverLimitError(
+                f"{len(plain)} bytes, and the frame's window of {frame.window_size} beside them, "
+                f"take more memory than {plain.limit} bytes"
             )
         given = reader.readinto(plain.reserve(wanted) if wanted else bytearray(1))
         if given == 0:

@@ -187,28 +187,28 @@ CASES: list[tuple[str, bytes, str]] = [
     (
         "R10-gzip-bomb",
         packed(Codec.GZIP, gzip.compress(ZEROS, mtime=0)),
-        f"{CORRUPT} more than the {LIMIT} bytes allowed",
+        f"{CORRUPT} more than max.decompressed.batch.bytes",
     ),
     (
         "R10-lz4-bomb",
         packed(Codec.LZ4, compress(Codec.LZ4, ZEROS)),
-        f"{CORRUPT} more than the {LIMIT} bytes allowed",
+        f"{CORRUPT} more than max.decompressed.batch.bytes",
     ),
     (
         "R10-zstd-bomb",
         packed(Codec.ZSTD, compress(Codec.ZSTD, ZEROS)),
-        f"{CORRUPT} more than the {LIMIT} bytes allowed",
+        f"{CORRUPT} more than max.decompressed.batch.bytes",
     ),
     (
         "R10-snappy-bomb",
         packed(Codec.SNAPPY, compress(Codec.SNAPPY, ZEROS)),
-        f"{CORRUPT} more than the {LIMIT} bytes allowed",
+        f"{CORRUPT} more than max.decompressed.batch.bytes",
     ),
     ("R10-snappy-size-lie", packed(Codec.SNAPPY, b"\x80\x80\x04\0a"), f"{CORRUPT} snappy"),
     (
         "R10-snappy-size-2-32",
         packed(Codec.SNAPPY, b"\xff\xff\xff\xff\x0f\0a"),
-        f"{CORRUPT} bytes allowed",
+        f"{CORRUPT} more than max.decompressed.batch.bytes",
     ),
     ("R10-zstd-size-lie", packed(Codec.ZSTD, ZSTD_LIE), f"{CORRUPT} zstd"),
     ("R10-lz4-size-lie", packed(Codec.LZ4, LZ4_LIE), f"{CORRUPT} lz4"),
@@ -286,7 +286,11 @@ CASES: list[tuple[str, bytes, str]] = [
         f"{CORRUPT} wrong CRC .message 0 of 1",
     ),
     ("R16-inner-offset", wrapped(encode_message(1, 101, None, b"")), f"{CORRUPT} beyond its own"),
-    ("R16-bomb", wrapped(encode_message(1, 0, None, ZEROS)), f"{CORRUPT} more than the {LIMIT}"),
+    (
+        "R16-bomb",
+        wrapped(encode_message(1, 0, None, ZEROS)),
+        f"{CORRUPT} more than max.decompressed.batch.bytes",
+    ),
     ("R16-outer-crc", encode_message(1, 9, None, b"x")[:-1] + b"y", f"{CORRUPT} has CRC"),
     (
         "R16-key-negative",

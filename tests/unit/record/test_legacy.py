@@ -182,7 +182,9 @@ def test_inner_crc_may_be_trusted() -> None:
 
 def test_bomb_in_a_wrapper() -> None:
     message = wrap(1, encode_message(1, 0, None, bytes(1_000_000)), 0)
-    with pytest.raises(CorruptBatchError, match="more than the 1000 bytes allowed"):
+    with pytest.raises(
+        CorruptBatchError, match=r"more than max.decompressed.batch.bytes \(1000\) allows"
+    ):
         read_batches(message)[0].records(max_size=1000)
 
 

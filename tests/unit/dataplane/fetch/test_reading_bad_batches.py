@@ -86,7 +86,7 @@ def test_decompression_is_bounded() -> None:
     builder = RecordBatchBuilder(codec=Codec.GZIP)
     builder.append(None, bytes(100_000), 0)
     data = builder.build()
-    with pytest.raises(UnreadableBatchError, match="more than the 50000 bytes allowed") as caught:
+    with pytest.raises(UnreadableBatchError, match=r"bytes \(50000\) allows") as caught:
         fed(data, max_decompressed=50_000).take(1)
     assert caught.value.next_offset == 1
     assert taken(fed(data, max_decompressed=101_000)) == [0]
