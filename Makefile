@@ -19,6 +19,7 @@
 #   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
 #   make test-spark40        the Spark tests on PySpark 4.0; test-spark41, test-spark42
 #   make test-long           what takes minutes: a Spark cluster, Spark Connect, many seeds
+#   make test-switches       tests/net, with Python changing threads every microsecond
 #   make test-pythons        the tests that need no broker, on each of PYTHONS
 
 PYTHON ?= python3
@@ -134,7 +135,7 @@ stubtest: build $(VENV)/lint.stamp
 # ---- tests ----
 
 .PHONY: check test unit brokers codecs test-without-codecs test-codecs sim fuzz tsan sanitize \
-	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-pythons test-long
+	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-pythons test-long test-switches
 # Without the long simulations even ten of them leave two processors time to spare.
 check: TOGETHER := -n 10 --dist worksteal
 check: build lint
@@ -189,6 +190,10 @@ test-codecs: $(VENV)/test.stamp
 	@lacking=$$($(PY) -c '$(LACKING)'); echo "Python packages serve $${lacking:?no codec here}"
 	$(PYTEST) $(TOGETHER) -m "not broker and not spark" $(MEET_CODECS)
 
+# Where a step of a thread's is not the single step that it has to be, another thread comes between.
+test-switches: build $(VENV)/test.stamp
+	$(PYTEST) $(TOGETHER) tests/net --switch-interval 1e-6
+
 sim: build $(VENV)/test.stamp
 	$(PYTEST) $(TOGETHER) tests/sim --seeds $(SEEDS)
 
@@ -242,6 +247,7 @@ test-long: build wheel $(VENV)/test.stamp $(VENV)/spark.stamp
 	@: > $(NOT_RUN)
 	$(PYTEST) --long
 	$(MAKE) --no-print-directory test-spark40 test-spark41 test-spark42
+	$(MAKE) --no-print-directory test-switches
 	$(MAKE) --no-print-directory sim SEEDS=2000
 	$(MAKE) --no-print-directory sanitize-long
 	$(call passed,$@)

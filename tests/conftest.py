@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -56,7 +57,14 @@ FOREIGN_CODECS = [codec for codec, by in codecs_available().items() if by != "na
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let producers say what is true of this build; of other codecs it stays an error."""
+    """Set how often Python changes threads, here and in scripts (tests/net/processes.py).
+
+    Let producers say what is true of this build; of other codecs it stays an error.
+    """
+    interval = config.getoption("--switch-interval")
+    if interval is not None:
+        sys.setswitchinterval(interval)
+        os.environ["KAFKA_FAST_TEST_SWITCH_INTERVAL"] = str(interval)
     for codec in FOREIGN_CODECS:
         config.addinivalue_line(
             "filterwarnings", f"ignore:this build has no library for {codec}:RuntimeWarning"
@@ -95,6 +103,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="run this seed only (tests/sim)")
     parser.addoption(
         "--kafka-version", default=None, help="run the broker tests on this version of Kafka"
+    )
+    parser.addoption(
+        "--switch-interval",
+        type=float,
+        default=None,
+        help="how many seconds a Python thread runs before another one may (Python's own: 0.005)",
     )
     parser.addoption(
         "--long", action="store_true", help="run the tests that are marked so, and no others"

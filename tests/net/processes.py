@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PRELUDE = """
 import ctypes, gc, itertools, os, signal, sys, threading, time, warnings
+sys.setswitchinterval(float(os.environ.get("KAFKA_FAST_TEST_SWITCH_INTERVAL", 0.005)))
 from kafka_fast import *
 """
 

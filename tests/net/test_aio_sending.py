@@ -316,7 +316,7 @@ class TestTheLine:
 
     def test_ends_with_max_block_ms(self, kafka: EmbeddedKafka, topic: str) -> None:
         async def main() -> None:
-            async with self.full(kafka, max_block_ms=300) as producer:
+            async with self.full(kafka, max_block_ms=1000) as producer:
                 sends = await self.begin(kafka, producer, topic)
                 waiting = producer.in_line
                 await until(lambda: producer.in_line == 0)
@@ -326,7 +326,7 @@ class TestTheLine:
             late = [result for result in results if isinstance(result, BaseException)]
             assert len(late) == waiting
             for error in late:
-                with pytest.raises(KafkaTimeoutError, match=r"after max\.block\.ms \(300\)"):
+                with pytest.raises(KafkaTimeoutError, match=r"after max\.block\.ms \(1000\)"):
                     raise error
             accepted = [it for it in range(self.COUNT) if isinstance(results[it], RecordMetadata)]
             assert self.numbers(kafka, topic) == accepted
