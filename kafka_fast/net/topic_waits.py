@@ -8,6 +8,7 @@ them after each of its turns.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from logging import Logger
@@ -33,6 +34,8 @@ class TopicWaits(ABC):
         self._now = now
         self._logger = logger
         self._settled: dict[str, KafkaError | None] = {}
+        self._waiting: dict[str, int] = {}  # callers by topic, under `_counting`
+        self._counting = threading.RLock()  # reentrant: a signal handler may wait as well
         self._failure: KafkaError | None = None
 
     # ---- what differs from client to client; caller's thread ----
@@ -43,7 +46,7 @@ class TopicWaits(ABC):
 
     @abstractmethod
     def _give_up(self, topic: str) -> None:
-        """Tell the control thread that this caller waits for the topic no longer."""
+        """Tell the control thread that no caller waits for the topic any longer."""
 
     @abstractmethod
     def _check(self) -> None:
@@ -87,6 +90,26 @@ class TopicWaits(ABC):
         self, topic: str, deadline: float, is_known: Callable[[], object] | None
     ) -> Steps[None]:
         """Wait for the answer about a topic that was asked for; as `await_topic`."""
+        self._count(topic, 1)
+        try:
+            yield from self._until_known(topic, deadline, is_known)
+        except BaseException:  # Ctrl-C and cancellations, too
+            if self._count(topic, -1) == 0:
+                self._give_up(topic)
+            raise
+        self._count(topic, -1)
+
+    def _count(self, topic: str, by: int) -> int:
+        """Count a caller that begins or ends its wait; return how many wait now."""
+        with self._counting:
+            count = self._waiting.pop(topic, 0) + by
+            if count:
+                self._waiting[topic] = count
+            return count
+
+    def _until_known(
+        self, topic: str, deadline: float, is_known: Callable[[], object] | None
+    ) -> Steps[None]:
         began = self._now()
         long = LongWait(self._logger)
         ends = self._ends()
@@ -100,14 +123,9 @@ class TopicWaits(ABC):
             if is_known is None and topic in self._settled:
                 return
             self._check()
-            try:
-                refusals.check()
-            except KafkaError:
-                self._give_up(topic)
-                raise
+            refusals.check()
             now = self._now()
             if now >= deadline:
-                self._give_up(topic)
                 raise self._late(topic, began, deadline)
             long.look(now, lambda at: self._describe(topic, began, deadline, at))
             yield Wait(
