@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 
 from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.core.state cimport *
-from kafka_fast.net.posix cimport pthread_join, pthread_t, start_thread
+from kafka_fast.net.posix cimport getpid, pthread_join, pthread_t, start_thread
 from kafka_fast.record._compress cimport (
     codec_bound,
     codec_compress,
@@ -289,7 +289,7 @@ cdef class Compressor:
         cdef int wanted = max(1, min(THREADS_MAX, (os.cpu_count() or 1) - 1))
         if not codec_is_native(<kf_codec>codec):
             raise UsageError("this build has no library for the codec")
-        self.owner_pid = os.getpid()
+        self.owner_pid = getpid()
         self.state = <compressor_state*>calloc(1, sizeof(compressor_state))
         if self.state == NULL:
             raise MemoryError
@@ -312,7 +312,7 @@ cdef class Compressor:
 
     cdef void join(self):
         cdef int i
-        if self.state.thread_count == 0 or os.getpid() != self.owner_pid:
+        if self.state.thread_count == 0 or getpid() != self.owner_pid:
             return
         with nogil:
             kf_lock(&self.state.jobs.lock)
@@ -324,7 +324,7 @@ cdef class Compressor:
         self.state.thread_count = 0
 
     def __dealloc__(self):
-        if self.state == NULL or os.getpid() != self.owner_pid:
+        if self.state == NULL or getpid() != self.owner_pid:
             return
         self.join()
         kf_cond_destroy(&self.state.work)

@@ -86,6 +86,7 @@ cdef void submit(void* context, kf_batch* batch) noexcept nogil:
     state.compress(state.compressor, batch)
 
 
+@cython.no_gc_clear  # the data plane's thread may still hand batches to the compressor
 cdef class Machine(Environment):
     """Linux under the planes."""
 
@@ -166,7 +167,7 @@ cdef class LoopEvent:
 
     def __cinit__(self, Machine machine):
         self.machine = machine
-        self.owner_pid = os.getpid()
+        self.owner_pid = getpid()
         self.event.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
         if self.event.fd < 0:
             raise OSError(errno, os.strerror(errno))
@@ -193,7 +194,7 @@ cdef class LoopEvent:
         cdef loop_event** place
         if self.event.fd < 0:
             return
-        if os.getpid() == self.owner_pid:  # in a forked child the lock may be held for ever
+        if getpid() == self.owner_pid:  # in a forked child the lock may be held for ever
             kf_lock(&self.machine.state.loops_lock)
             place = &self.machine.state.loops
             while place[0] != &self.event:
@@ -398,7 +399,7 @@ cdef class Pump:
     def __cinit__(self, DataPlane plane, Machine machine):
         self.plane = plane
         self.machine = machine
-        self.owner_pid = os.getpid()
+        self.owner_pid = getpid()
         self.own.sender = &plane.sender
         self.own.plane = plane.plane
         self.own.stopping = &self.stopping
@@ -460,7 +461,7 @@ cdef class Pump:
         cdef pthread_t thread = self.thread
         if not self.running:
             return
-        if os.getpid() != self.owner_pid:
+        if getpid() != self.owner_pid:
             raise UsageError("the data plane's thread belongs to the parent of this process")
         self.running = False
         atomic_store_int(&self.stopping, 1, ATOMIC_SEQ_CST)
@@ -469,7 +470,7 @@ cdef class Pump:
             pthread_join(thread, NULL)
 
     def __dealloc__(self):
-        if self.running and os.getpid() == self.owner_pid:
+        if self.running and getpid() == self.owner_pid:
             atomic_store_int(&self.stopping, 1, ATOMIC_SEQ_CST)
             raise_event(self.machine.state.data_event)
             pthread_join(self.thread, NULL)

@@ -37,6 +37,7 @@ cdef extern from "<sys/eventfd.h>" nogil:
 
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)
+    int getpid()
 
 
 cdef extern from "<sys/socket.h>" nogil:

@@ -8,6 +8,7 @@ Threads: any, with the GIL. `step` is the exception: it belongs to one thread at
 plane's own or, in a simulation, the caller's.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
@@ -45,6 +46,7 @@ cdef uint8_t* copy_bytes(bytes data) except NULL:
     return copy
 
 
+@cython.no_gc_clear  # handles that go with the same garbage call the environment's functions
 cdef class DataPlane:
     """One client's data plane.
 

@@ -12,8 +12,6 @@ Thread: that of an event loop.
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-import warnings
-
 cdef extern from "Python.h":
     """
     /* Cython has no name for this slot. */
@@ -22,6 +20,7 @@ cdef extern from "Python.h":
     }
     """
     int PYGEN_RETURN
+    int PyErr_WarnEx(object category, const char* message, Py_ssize_t stack_level) except -1
     int PyIter_Send(PyObject* steps, PyObject* value, PyObject** result) except -1
     void kf_set_am_send(PyTypeObject* type, void* send)
 
@@ -104,8 +103,9 @@ cdef class ReadyCall:
         return False if self.rest is None else self.rest.cr_running
 
     def __dealloc__(self):
-        if not self.is_begun:
-            warnings.warn(f"coroutine '{self.name()}' was never awaited", RuntimeWarning)
+        if not self.is_begun:  # by C's function: at the interpreter's end modules may be gone
+            text = f"coroutine '{self.name()}' was never awaited".encode()
+            PyErr_WarnEx(RuntimeWarning, text, 1)
 
     cdef str name(self):
         return type(self).__name__

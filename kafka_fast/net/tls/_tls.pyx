@@ -329,7 +329,7 @@ cdef class Handshakes:
     def __cinit__(self):
         if library == NULL:
             raise UsageError("this build has no OpenSSL")
-        self.owner_pid = os.getpid()
+        self.owner_pid = getpid()
         self.state.event = self.state.done_event = -1
         kf_mutex_init(&self.state.lock)
         self.state.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
@@ -443,7 +443,7 @@ cdef class Handshakes:
 
     cdef void end(self):
         cdef pthread_t thread = self.thread
-        if os.getpid() != self.owner_pid:
+        if getpid() != self.owner_pid:
             return
         if self.is_running:
             self.is_running = False

@@ -35,6 +35,8 @@ __all__ = ["RelayConnector"]
 class RelayConnector(TlsConnector):
     """Makes links; see `TlsConnector`."""
 
+    _event = -1  # none yet: eventfd may fail
+
     def __init__(self, settings: TlsSettings, protocol: str) -> None:
         """Read the certificates, if the user has given no context; see `TlsConnector`."""
         self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -48,9 +50,10 @@ class RelayConnector(TlsConnector):
         """See `TlsConnector`."""
         return self._event
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
         """Close the event, which a thread that reads certificates may raise after the end."""
-        os.close(self._event)
+        if self._event >= 0:
+            close(self._event)
 
     def _shake(
         self, context: ssl.SSLContext, connecting: Connecting, name: str, *, is_ip: bool
