@@ -68,6 +68,7 @@ C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
             "dataplane.fetch._reading",
             "dataplane.core._sender_state",
             "dataplane.produce._lists",
+            "dataplane.produce._losses",
             "dataplane.produce._produce",
             "dataplane.produce._outcomes",
             "dataplane.core._links",

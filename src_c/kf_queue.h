@@ -113,6 +113,8 @@ struct kf_batch {
     int32_t doubled; /* GIL: records that count twice in `handles`: handle and callback */
     int32_t bulk_records; /* under the queue's lock: records that futures of bulk calls hold */
     bool counted; /* GIL: its failures that nobody can observe were counted */
+    int32_t asked; /* GIL: until then, records whose outcome somebody was told, or will be */
+    int32_t unread; /* GIL: from then on, failed records whose outcome nobody has asked for yet */
 };
 
 /* How a Produce request names a topic, by its version. */

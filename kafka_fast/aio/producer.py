@@ -34,6 +34,7 @@ from kafka_fast.producer.base import (
     serialize_both,
 )
 from kafka_fast.producer.core import ProducerCore
+from kafka_fast.producer.loss_log import watch_losses
 from kafka_fast.producer.steps import ProducerSteps, RoomWait
 from kafka_fast.types import PartitionInfo, RecordMetadata
 
@@ -84,6 +85,7 @@ class Producer(ProducerBase, AsyncSender):
         self.client_id = settings.client_id or next_client_id()
         host = ThreadedHost(settings)
         core = ProducerCore(settings, self.client_id, host)
+        watch_losses(core.queues)
         with ExitStack() as undo:
             undo.callback(core.close, 0.0)
             callback = on_delivery or settings.on_delivery
@@ -269,7 +271,7 @@ class Producer(ProducerBase, AsyncSender):
         self._callbacks.check_may_wait()
         steps = self._and_callbacks(self._steps.flush(timeout), timeout)
         pending = await self._driver.run(steps)
-        self._raise_lost()
+        self._core.raise_lost()
         return pending
 
     def _and_callbacks(self, steps: Steps[T], timeout: float | None) -> Steps[T]:
@@ -302,7 +304,7 @@ class Producer(ProducerBase, AsyncSender):
                 if core.queues.dead:
                     core.log_lost()  # nobody closes again, to whom it could be raised
                 raise
-        self._raise_lost()
+        self._core.raise_lost()
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """Return the topic's partitions, waiting for metadata up to max.block.ms.

@@ -72,6 +72,7 @@ class ProducerConfig:
     SERIALIZER_ENCODING_CONFIG: Final = "serializer.encoding"
     REQUEST_COALESCE_BYTES_CONFIG: Final = "request.coalesce.bytes"
     EXIT_FLUSH_TIMEOUT_MS_CONFIG: Final = "exit.flush.timeout.ms"
+    EXIT_STATUS_ON_LOSS_CONFIG: Final = "exit.status.on.loss"
 
 
 class ConsumerConfig:

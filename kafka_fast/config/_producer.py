@@ -279,6 +279,17 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         doc="How long the end of the Python process may wait for records that are still pending.",
     ),
     Key(
+        name="exit.status.on.loss",
+        kind=ValueKind.INT,
+        default=0,
+        low=0,
+        high=255,
+        clients=_ONLY,
+        own=True,
+        doc="The exit status of a Python process that would end with 0 although records were lost "
+        "of which only the log tells.",
+    ),
+    Key(
         name="on.delivery",
         kind=ValueKind.CALLABLE,
         default=None,

@@ -123,6 +123,7 @@ class ProducerSettings(CommonSettings, kw_only=True):
     metadata_max_idle_ms: int
     client_rack: str
     exit_flush_timeout_ms: int
+    exit_status_on_loss: int
     on_delivery: Callable[..., object] | None
 
     delivery_timeout = Seconds()

@@ -176,6 +176,7 @@ class ProducerProperties(CommonProperties, total=False):
     partitioner_ignore_keys: bool
     metadata_max_idle_ms: int
     exit_flush_timeout_ms: int
+    exit_status_on_loss: int
     client_rack: str
 
 

@@ -17,6 +17,9 @@ from kafka_fast.net.steps import Steps, Wait
 
 logger = get_logger("kafka_fast.producer")
 
+START_PATIENCE = 0.5
+"""Seconds after which a thread that an interruption kept from starting is taken for never begun."""
+
 IDLE_WAIT = 60.0
 """Seconds after which the idle thread looks, at the latest, whether it is to end."""
 
@@ -35,6 +38,7 @@ class CallbackThread:
         self._queues = queues
         self._machine = machine
         self._thread: threading.Thread | None = None
+        self._has_begun = threading.Event()
         self._users = users
 
     @property
@@ -43,7 +47,9 @@ class CallbackThread:
         return threading.current_thread() is self._thread
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread, unless an interrupted call has done so."""
+        if self._thread is not None and self._has_begun.wait(START_PATIENCE):
+            return
         self._thread = threading.Thread(target=self._run, name="kf-callback", daemon=True)
         self._thread.start()
 
@@ -73,6 +79,7 @@ class CallbackThread:
             self._thread.join(patience)
 
     def _run(self) -> None:
+        self._has_begun.set()
         self._queues.set_callback_thread(threading.get_ident())
         while not self._queues.dead:
             notify(self._queues, _report)

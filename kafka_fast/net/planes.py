@@ -35,6 +35,7 @@ def make_queues(plane: DataPlane, settings: ProducerSettings, client_id: str) ->
         idempotent=settings.enable_idempotence,
         acks_zero=settings.acks == 0,
         client_id=client_id,
+        exit_status=settings.exit_status_on_loss,
     )
 
 

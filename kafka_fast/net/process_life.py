@@ -1,13 +1,15 @@
 """Clients that are still open when the process ends or forks.
 
     exit ─► end_clients: all begin at the same time ─► each is waited for ─► each gives up the rest
+         ─► after_clients: what was lost is told ─► the interpreter's end ─► the exit status
     fork ─► the child's inherited clients refuse everything
 
 Each core decides how to use the time that is left: a producer delivers the records that it has
 accepted, a consumer leaves its group.
 
 A child that `multiprocessing` forks runs no `atexit` function; it runs
-`multiprocessing.util.Finalize`.
+`multiprocessing.util.Finalize`. It does not leave through C's `exit` either: what its target
+function raises is its exit status.
 """
 
 from __future__ import annotations
@@ -18,8 +20,12 @@ import signal
 import sys
 import threading
 import time
-import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
+
+from kafka_fast.net import _exit_status
+from kafka_fast.net.registry import Registry
 
 if TYPE_CHECKING:
     from kafka_fast.net.client_core import ClientCore
@@ -32,12 +38,21 @@ FINALIZE_PRIORITY = 10
 still need.
 """
 
+LAST_PRIORITY = -(1 << 31)
+"""Lower than that of all finalizers of others."""
 
-living: weakref.WeakSet[ClientCore] = weakref.WeakSet()
+
+living: Registry[ClientCore] = Registry()
 """The cores of this process that have not ended. Their own threads keep them alive."""
+
+after_clients: list[Callable[[], None]] = []
+"""Called when all clients have ended with the process."""
 
 _finalized: set[int] = set()
 """Ids of processes that have a `Finalize`: this one, and those that it was forked from."""
+
+_inherited: set[int] = set()
+"""Ids of the exceptions that this process's parents were handling as they forked."""
 
 
 def add(core: ClientCore) -> None:
@@ -47,6 +62,7 @@ def add(core: ClientCore) -> None:
         from multiprocessing.util import Finalize
 
         Finalize(None, end_clients, exitpriority=FINALIZE_PRIORITY)
+        Finalize(None, _leave_child, exitpriority=LAST_PRIORITY)
         _finalized.add(os.getpid())
 
 
@@ -77,8 +93,37 @@ def end_clients() -> None:
     except (KeyboardInterrupt, SystemExit):
         _ignore_ctrl_c()
     finally:
-        for core in cores:
-            core.end_exit(why)
+        with ExitStack() as steps:  # whatever one of them raises, the others are done as well
+            for step in after_clients:
+                steps.callback(step)
+            for core in cores:
+                steps.callback(core.end_exit, why)
+
+
+def prepare_exit_status() -> None:
+    """Be ready to end the process with a status of ours; see `end_with`."""
+    _exit_status.prepare()
+
+
+def end_with(status: int) -> None:
+    """Have the process end with this status in place of 0; of several, the highest counts."""
+    _exit_status.raise_to(status)
+
+
+def _leave_child() -> None:
+    """End a child of multiprocessing with the status that it was told. Its last finalizer.
+
+    An exception that is on its way out of the child's function has a status of its own.
+    """
+    status = _exit_status.told()
+    error = sys.exc_info()[1]
+    is_failing = error is not None and id(error) not in _inherited
+    if status and (not is_failing or _means_success(error)):
+        raise SystemExit(status)
+
+
+def _means_success(error: BaseException | None) -> bool:
+    return isinstance(error, SystemExit) and error.code in (None, 0)
 
 
 def _ignore_ctrl_c() -> None:
@@ -98,7 +143,8 @@ def _wait_for(core: ClientCore, began: float) -> None:
 
 
 def _mark_forked() -> None:
-    for core in list(living):
+    _inherited.add(id(sys.exc_info()[1]))
+    for core in living:
         core.mark_forked()
     living.clear()
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_fast.config import ProducerSettings
-from kafka_fast.dataplane.produce.losses import were
 from kafka_fast.errors import DeliveryError, KafkaError
 from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.producer.core import ProducerCore
@@ -59,22 +58,11 @@ class ProducerBase:
     client_id: str
     _core: ProducerCore
 
-    def _raise_lost(self) -> None:
-        lost = self._core.lost()
-        first = lost.first
-        if first is None:
-            return
-        raise DeliveryError(
-            f"{were(lost.count)} not delivered, and nobody was told; the first: {first}",
-            outcome=first.outcome,
-            count=lost.count,
-            first=first,
-            samples=(first,),
-        ) from first
-
     def _log_lost(self, lost: KafkaError) -> None:
         """Log what a close has raised, where another error is on its way to the user."""
         logger.error("producer %s: %s", self.client_id, lost, extra=UNLIMITED)
+        if isinstance(lost, DeliveryError):
+            self._core.note_lost()
 
     def metrics(self) -> dict[str, Any]:
         """Return counters and histograms of this producer, of each node and of each topic.
@@ -93,8 +81,11 @@ class ProducerBase:
     def __del__(self) -> None:
         """Warn, and leave accepted records to the core, which delivers them and then ends."""
         core = getattr(self, "_core", None)
-        if core is None or core.queues.dead:
-            return  # the constructor failed, the core has ended, or it belongs to a parent process
+        if core is None:
+            return  # the constructor failed
+        if core.queues.dead:  # the core has ended, or it belongs to a parent process
+            core.report_if_dead()
+            return
         core.abandon("its producer was collected")
         core.warn_unclosed()
 

@@ -25,6 +25,7 @@ from kafka_fast.producer.base import (
     serialize_both,
 )
 from kafka_fast.producer.core import ProducerCore
+from kafka_fast.producer.loss_log import watch_losses
 from kafka_fast.types import PartitionInfo
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Producer(ProducerBase, BulkAccumulator):
         warn_of_weakness(settings)
         client_id = settings.client_id or next_client_id()
         core = ProducerCore(settings, client_id, ThreadedHost(settings))
+        watch_losses(core.queues)
         self._core = core
         self._settings = settings
         self.client_id = client_id
@@ -103,7 +105,7 @@ class Producer(ProducerBase, BulkAccumulator):
             UsageError: The caller is a delivery callback.
         """
         pending = self._core.flush(timeout)
-        self._raise_lost()
+        self._core.raise_lost()
         return pending
 
     def close(self, timeout: float | None = None) -> None:
@@ -118,7 +120,7 @@ class Producer(ProducerBase, BulkAccumulator):
             DeliveryError: As for `flush`, and for records that were given up.
         """
         self._core.close(timeout)
-        self._raise_lost()
+        self._core.raise_lost()
 
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """Return the topic's partitions, waiting for metadata up to max.block.ms.

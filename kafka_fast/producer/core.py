@@ -14,26 +14,32 @@ import os
 import threading
 import warnings
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.control.producer.messages import ProducerEvent
 from kafka_fast.dataplane.core._plane import WAIT_SLICE
-from kafka_fast.dataplane.produce._observers import collect, take_lost, take_unlogged
+from kafka_fast.dataplane.produce._observers import (
+    add_given_up,
+    collect,
+    raise_lost,
+    report_if_dead,
+)
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.dataplane.produce.losses import Losses
 from kafka_fast.errors import DeliveryError, Outcome, UsageError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.net import process_life
 from kafka_fast.net.client_core import ClientCore
+from kafka_fast.net.detached import detached
 from kafka_fast.net.host import ProducerHost
 from kafka_fast.net.planes import make_queues, producer_plane
 from kafka_fast.net.steps import Steps
 from kafka_fast.producer import carrier as produce_carrier
 from kafka_fast.producer.guide import Guide
-from kafka_fast.producer.loss_log import LossLog
+from kafka_fast.producer.loss_log import LossLog, log_finally
 from kafka_fast.producer.topics import ProducerTopics
 
 logger = get_logger("kafka_fast.producer")
@@ -83,6 +89,9 @@ class ProducerCore(ClientCore):
             self._callbacks = host.make_callbacks(queues)
             self._start()
             undo.pop_all()
+        # A finalizer calls this, perhaps when the names of all modules are gone.
+        self.report_if_dead = partial(report_if_dead, queues)
+        """Have the log tell of lost records, if this core has ended."""
         queues.set_callback_starter(self._callbacks.start)
         queues.set_loop_bridge(host.make_loop_bridge(queues))
         queues.set_guide(Guide(control.causes, control.says_what_waits))
@@ -104,20 +113,23 @@ class ProducerCore(ClientCore):
         """Wait until callbacks have run: a flush promises that, as in Java."""
         yield from self._callbacks.await_run(deadline)
 
-    def lost(self) -> Losses:
-        """Return, and forget, the failures that nobody can observe."""
+    def raise_lost(self) -> None:
+        """Raise the failures that nobody can observe, if there are any."""
         if self.plane.inherited:
-            return Losses()  # the parent process reports them
-        lost = take_lost(self.queues)
-        # This may have taken ended batches from the data plane whose callbacks are to run.
-        self._callbacks.wake()
-        return lost
+            return  # the parent process tells of them
+        if collect(self.queues):
+            self._callbacks.wake()  # these batches have callbacks
+        raise_lost(self.queues)  # last: nothing may come between the error and the user
 
     def log_lost(self) -> None:
-        """Log, and forget, the failures that nobody can observe, and that nobody will be told."""
-        losses = self.lost()
-        if losses:
-            losses.log(self.client_id)
+        """Log the failures that nobody can observe, and that no call will raise."""
+        log_finally(self.queues)
+        self._callbacks.wake()
+
+    def note_lost(self) -> None:
+        """Note that records were lost of which only the log tells."""
+        if self.queues.exit_status:
+            process_life.end_with(self.queues.exit_status)
 
     def stats(self) -> dict[str, Any]:
         """Return counters of records, troubles, nodes and topics."""
@@ -150,6 +162,7 @@ class ProducerCore(ClientCore):
             if not self.queues.dead:
                 self.queues.refuse()
                 self.flush(timeout)
+            if not self.queues.dead:  # a signal handler may have closed meanwhile
                 self._end()
 
     def may_wait_to_close(self) -> bool:
@@ -172,8 +185,12 @@ class ProducerCore(ClientCore):
         self._abandoned = self._abandoned or why
         self.queues.deliver_soon()
         self._host.wake()
-        if self._failure is not None:
-            self.give_up(str(self._failure))  # no control thread is left to end this core
+        if self._failure is not None:  # no control thread is left to end this core
+            why = str(self._failure)
+            try:
+                detached(self.give_up, "kf-close")((why,))
+            except RuntimeError:
+                self.give_up(why)
 
     def warn_unclosed(self) -> None:
         """Warn, once, if the producer was not closed.
@@ -197,6 +214,7 @@ class ProducerCore(ClientCore):
                 self.client_id,
                 self.queues.pending(),
             )
+            self.note_lost()
             return
         try:
             if not self.queues.dead:
@@ -254,7 +272,8 @@ class ProducerCore(ClientCore):
                 without limit.
         """
         self._host.stop(patience)
-        losses = Losses() if aloud is None else self._count_losses(aloud)
+        if aloud is not None:
+            self._give_up_pending(aloud)
         self.queues.shut_down()
         self.driver.wake()
         self.queues.set_callback_starter(None)  # both refer to the queues:
@@ -262,20 +281,18 @@ class ProducerCore(ClientCore):
         self._callbacks.join(patience)
         collect(self.queues)
         process_life.discard(self)
-        if losses:
-            losses.log(self.client_id)
+        if aloud is not None:
+            log_finally(self.queues)
 
-    def _count_losses(self, why: str) -> Losses:
-        """Fail undelivered records; return them, and earlier failures that were not reported."""
-        losses = take_unlogged(self.queues)
+    def _give_up_pending(self, why: str) -> None:
+        """Fail undelivered records, and count all of them as lost, whoever holds their handles."""
         failed_before = _failed_by_topic(self.queues)
         self.queues.mark_told()
         self.queues.shut_down()
         for topic, failed in _failed_by_topic(self.queues).items():
             count = failed - failed_before.get(topic, 0)
             if count:
-                losses.add(topic, count, self._given_up(why, topic))
-        return losses
+                add_given_up(self.queues, topic, count, self._given_up(why, topic))
 
     def _given_up(self, why: str, topic: str) -> DeliveryError:
         reason = self.control.causes.of_topic(topic, self.now())

@@ -76,6 +76,7 @@ cdef class BatchFuture:
 
     cdef int64_t row_of(self, int64_t position) noexcept
     cdef int refuse(self, int64_t position, int64_t count, object error) except -1
+    cdef int mark_seen(self) except -1
     cdef int urge(self) except -1
     cdef bint wait_all(self, timeout) except -1
     cdef int when_done(self, object callback) except -1

@@ -19,10 +19,11 @@ from kafka_fast.dataplane.produce._awaiting cimport running_loop
 from kafka_fast.dataplane.produce._causes cimport late
 from kafka_fast.dataplane.produce._delivery cimport wait_for
 from kafka_fast.dataplane.produce._observers cimport (
-    add_lost,
+    add_late,
     failure_of,
     has_failed_untold,
     observe,
+    tell,
     waiter_for,
 )
 from kafka_fast.dataplane.produce._queues cimport Queues
@@ -71,6 +72,14 @@ cdef int64_t offset_of(const part* piece) noexcept:
     return piece.batch.base_offset + piece.index if piece.batch.base_offset >= 0 else -1
 
 
+cdef int forget_refused(Queues queues, list refused) except -1:
+    """Count these no longer among the failures that nobody has read."""
+    if not queues.is_settled:
+        for _, count, error in refused:
+            queues.unread.remove(error.topic, count)
+    return 0
+
+
 cdef object summary_of(list failures, int64_t record_count):
     """Return one DeliveryError for failures, (row, count, DeliveryError) each."""
     count = sum([many for _, many, _ in failures])
@@ -114,11 +123,13 @@ cdef class BatchFuture:
                 piece.done = 0
                 while next_part(item, &piece):
                     if has_failed_untold(self.queues, piece.batch):
-                        add_lost(self.queues, failure_of(piece.batch, self.queues), piece.count)
+                        tell(self.queues, item.batch, piece.count)
+                        add_late(self.queues, piece.batch, None, piece.count)
             kf_batch_unref(item.batch)
         if not self.seen and self.refused:  # None if __cinit__ raised
+            forget_refused(self.queues, self.refused)
             for _, count, error in self.refused:
-                add_lost(self.queues, error, count)
+                add_late(self.queues, NULL, error, count)
         free(self.slices.items)
         free(self.rows)
         free(self.timestamps)
@@ -221,7 +232,7 @@ cdef class BatchFuture:
         the callback thread; or at once, in this thread, if the producer is closed or no record was
         accepted.
         """
-        self.seen = True
+        self.mark_seen()
         loop = running_loop()
         if loop is None:
             self.when_done(lambda: callback(self))
@@ -267,6 +278,27 @@ cdef class BatchFuture:
 
     cdef int refuse(self, int64_t position, int64_t count, object error) except -1:
         self.refused.append((position, count, error))
+        self.queues.unread.add(error.topic, count, NULL, error)
+        return 0
+
+    cdef int mark_seen(self) except -1:
+        """Note that the call's owner is told of all outcomes, or callbacks will be."""
+        cdef Py_ssize_t i
+        cdef batch_slice* item
+        cdef part piece
+        if self.seen:
+            return 0
+        self.seen = True
+        for i in range(self.slices.count):
+            item = &self.slices.items[i]
+            if not item.batch.counted:
+                tell(self.queues, item.batch, item.count)
+                continue
+            piece.done = 0
+            while next_part(item, &piece):
+                if has_failed(&piece):
+                    tell(self.queues, item.batch, piece.count)
+        forget_refused(self.queues, self.refused)
         return 0
 
     cdef int urge(self) except -1:
@@ -293,7 +325,7 @@ cdef class BatchFuture:
                     raise late(self.queues, f"the delivery of {self.record_count} records is not "
                                             f"known in full after {timeout} s",
                                self.slices.items[self.ended].batch, deadline - timeout)
-        self.seen = True
+        self.mark_seen()
         return True
 
     cdef int when_done(self, object callback) except -1:
@@ -313,7 +345,7 @@ cdef class BatchFuture:
     cdef int deliver_each(self, object on_delivery) except -1:
         """Have `on_delivery(error, metadata)` called for each record, batch by batch."""
         cdef Py_ssize_t i
-        self.seen = True
+        self.mark_seen()
         for i in range(self.slices.count):
             observe(self.queues, self.slices.items[i].batch, 0, -1,
                     SliceObserver(self, i, on_delivery), False)

@@ -259,6 +259,8 @@ cdef extern from "kf_queue.h" nogil:
         int32_t doubled
         int32_t bulk_records
         bint counted
+        int32_t asked
+        int32_t unread
 
     ctypedef struct kf_queue:
         kf_mutex lock

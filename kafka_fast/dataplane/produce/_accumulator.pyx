@@ -26,7 +26,7 @@ from kafka_fast.dataplane.produce._fields cimport (
     encode_headers,
     give_back,
 )
-from kafka_fast.dataplane.produce._observers cimport observe
+from kafka_fast.dataplane.produce._observers cimport observe_alone
 from kafka_fast.dataplane.produce._partitioner cimport (
     PARTITIONER_BUILT_IN,
     PARTITIONER_CUSTOM,
@@ -90,6 +90,7 @@ cdef class Accumulator:
         # Here the caller's frame is the innermost one. The producer itself would not do: CPython
         # 3.11's tracemalloc finds no object that has a managed __dict__.
         self._origin = object()
+        self.last_name = self._origin  # nobody's: None may be a caller's mistake
 
     def __init__(self, Queues queues, *, double max_block, object partitioner=None,
                  bint ignore_keys=False, bint adaptive=True, object on_delivery=None,
@@ -327,7 +328,7 @@ cdef class Accumulator:
             return
         self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
                  &index, &timestamp)
-        observe(self._queues, batch, index, timestamp, on_delivery, True)
+        observe_alone(self._queues, batch, index, timestamp, on_delivery)
 
 
 cdef inline int append(Accumulator self, TopicQueues topic, const kf_record* record,
@@ -441,7 +442,7 @@ cdef object enter_send_nowait(Accumulator self, PyObject** args, Py_ssize_t coun
         append_plain(self, &call, KF_HOLD_NOTHING, &batch, &index, &timestamp)
     else:
         append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
-        observe(self._queues, batch, index, timestamp, <object>call.callback, True)
+        observe_alone(self._queues, batch, index, timestamp, <object>call.callback)
     return None
 
 

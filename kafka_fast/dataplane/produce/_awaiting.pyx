@@ -43,11 +43,14 @@ cdef object running_loop():
     """Return the event loop that runs in this thread, or None."""
     global find_loop, tasks_globals
     if find_loop is None:
-        events = sys.modules.get("asyncio.events")
-        if events is None:
-            return None  # a program that never imports asyncio need not pay for it
-        find_loop = events._get_running_loop
-        tasks_globals = sys.modules["asyncio.tasks"].__dict__
+        # A program that never imports asyncio need not pay for it. Where another thread imports it
+        # just now, half of it may be here, and no loop runs yet.
+        finder = getattr(sys.modules.get("asyncio.events"), "_get_running_loop", None)
+        tasks = sys.modules.get("asyncio.tasks")
+        if finder is None or tasks is None:
+            return None
+        tasks_globals = tasks.__dict__
+        find_loop = finder
     return find_loop()
 
 

@@ -28,13 +28,13 @@ from kafka_fast.dataplane.produce._awaiting cimport (
 from kafka_fast.dataplane.core._ready_call cimport set_send
 from kafka_fast.dataplane.produce._causes cimport late, say_waiting
 from kafka_fast.dataplane.produce._observers cimport (
-    add_lost,
+    add_late,
     drop_holds,
-    failure_of,
     has_failed_untold,
     metadata_of,
     observe,
     outcome_of,
+    tell,
     waiter_for,
     waits_of,
 )
@@ -151,8 +151,8 @@ cdef class DeliveryFuture:
     def exception(self, timeout=None):
         """Wait like `result`, and return the DeliveryError, or None if the record was delivered."""
         wait_until_known(self, timeout)
-        self.place |= 1
         if kf_get(&self.batch.state) == KF_BATCH_ACKED:
+            self.place |= 1
             return None
         return read_outcome(self)[0]
 
@@ -169,7 +169,7 @@ cdef class DeliveryFuture:
         if waits is None:
             observe_beside(self, calling(callback, self))
             return
-        self.place |= 1
+        mark_asked(self)
         waits_of(waits, self.batch).add(self, callback, context)
 
     def remove_done_callback(self, callback):
@@ -216,7 +216,7 @@ cdef class DeliveryFuture:
     def __repr__(self):
         if not kf_batch_is_done(self.batch):
             return "<DeliveryFuture pending>"
-        error, metadata = read_outcome(self)
+        error, metadata = outcome_for(self)
         return f"<DeliveryFuture {error or metadata}>"
 
 
@@ -239,8 +239,29 @@ cdef int wait_until_known(DeliveryFuture future, timeout) except -1:
     return 0
 
 
-cdef tuple read_outcome(DeliveryFuture future):
+cdef tuple outcome_for(DeliveryFuture future):
     return outcome_of(future.batch, queues_of(future.batch), index_of(future), timestamp_of(future))
+
+
+cdef tuple read_outcome(DeliveryFuture future):
+    """Return what `outcome_for` does, and note that the record's owner knows it now."""
+    cdef tuple outcome = outcome_for(future)
+    if outcome[0] is not None:
+        mark_asked(future)
+    future.place |= 1
+    return outcome
+
+
+cdef int mark_asked(DeliveryFuture future) except -1:
+    """Note that the record's owner is told of its outcome, or a callback will be."""
+    cdef int32_t index = index_of(future)
+    if future.place & 1:
+        return 0
+    future.place |= 1
+    if (future.batch.counted
+            and kf_get(&kf_batch_resolve(future.batch, &index).state) != KF_BATCH_FAILED):
+        return 0
+    return tell(queues_of(future.batch), future.batch, 1)
 
 
 cdef int call_back(DeliveryFuture future, object callback, object context) except -1:
@@ -252,7 +273,7 @@ cdef int call_back(DeliveryFuture future, object callback, object context) excep
         return observe_beside(future, calling(callback, future))
     if waits is None and loop is not None and not (queues.plane.dead or queues.producer.inherited):
         waits = waits_in(queues, loop)
-    future.place |= 1
+    mark_asked(future)
     if waits is not None:
         waits.call_soon(callback, future, context)
     elif loop is not None:
@@ -264,7 +285,7 @@ cdef int call_back(DeliveryFuture future, object callback, object context) excep
 
 cdef int observe_beside(DeliveryFuture future, object callback) except -1:
     """Register a callback for a record that has a handle, which then counts as observed."""
-    future.place |= 1
+    mark_asked(future)
     future.batch.handles += 1
     future.batch.doubled += 1
     return observe(queues_of(future.batch), future.batch, index_of(future), timestamp_of(future),
@@ -320,8 +341,8 @@ cdef class YieldFrom:
 
 cdef object known_result(DeliveryFuture future):
     """Return the metadata of a record whose fate is known, or raise its error."""
-    future.place |= 1
     if kf_get(&future.batch.state) == KF_BATCH_ACKED:
+        future.place |= 1
         return metadata_of(future.batch, queues_of(future.batch), index_of(future),
                            timestamp_of(future))
     error, metadata = read_outcome(future)
@@ -407,15 +428,17 @@ cdef void drop_unusual(PyObject* handle) noexcept:
     cdef PyObject* value
     cdef PyObject* traceback
     cdef kf_batch* batch = (<DeliveryFuture>handle).batch
+    cdef kf_batch* leaf
     cdef Queues queues = queues_of(batch)
     cdef int32_t index = (<DeliveryFuture>handle).place >> 1
     PyErr_Fetch(&kind, &value, &traceback)
     if (<DeliveryFuture>handle).delay == FAR:
         far_timestamps.pop(<uintptr_t>handle, None)
     if batch.counted and not (<DeliveryFuture>handle).place & 1:
-        batch = kf_batch_resolve(batch, &index)
-        if has_failed_untold(queues, batch):
-            add_lost(queues, failure_of(batch, queues), 1)
+        leaf = kf_batch_resolve(batch, &index)
+        if has_failed_untold(queues, leaf):
+            tell(queues, batch, 1)
+            add_late(queues, leaf, None, 1)
     PyErr_Restore(kind, value, traceback)
 
 

@@ -13,6 +13,10 @@ from kafka_fast.dataplane.core.state cimport kf_batch
 cdef int observe(Queues queues, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                  object callback, bint holds) except -1
 
+# The same for a record without a handle, appended with KF_HOLD_HANDLE.
+cdef int observe_alone(Queues queues, kf_batch* batch, int32_t index, int64_t timestamp_ms,
+                       object callback) except -1
+
 # Give up `count` of the batch's handles, `seen` of them after they were read.
 cdef int drop_holds(kf_batch* batch, int32_t count, int32_t seen) except -1
 
@@ -34,5 +38,10 @@ cdef object failure_of(kf_batch* batch, Queues queues)
 # Whether a batch that was not split has failed, and the user was not told so at the shut-down.
 cdef bint has_failed_untold(Queues queues, kf_batch* batch) noexcept
 
-# Count failures that nobody can observe any more; `error` is one of them.
-cdef int add_lost(Queues queues, object error, int64_t count) except -1
+# Note that somebody learns of the outcome of `count` records of the batch that they were appended
+# to, or will; once that batch is counted: of failed ones.
+cdef int tell(Queues queues, kf_batch* batch, int32_t count) except -1
+
+# Count failures whose handle a finalizer has dropped. The batch was not split; NULL: the records
+# are in none, and `error` is theirs.
+cdef int add_late(Queues queues, kf_batch* batch, object error, int64_t count) except -1

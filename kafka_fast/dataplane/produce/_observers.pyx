@@ -8,7 +8,8 @@ that nobody can observe are counted.
     await, gather ──────────────────► BatchWaits ───► run in the event loop
     neither, and no handle ─────────► counted, and raised by the next flush
 
-Threads: any, with the GIL; it guards the counts of handles.
+Threads: any, with the GIL; it guards the counts of handles. `collect` takes note of all ended
+batches in one step: no Python code runs there, see _losses. Another thread sees all of it done.
 """
 
 cimport cython
@@ -26,6 +27,7 @@ from kafka_fast.dataplane.produce._awaiting cimport (
     running_waits,
 )
 from kafka_fast.dataplane.produce._causes cimport cause_of
+from kafka_fast.dataplane.produce._losses cimport LossCounts
 from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.dataplane.core.state cimport *
 
@@ -215,14 +217,18 @@ cdef class Observations:
 
 
 cdef Observations observations_of(Queues queues, kf_batch* batch):
-    """Return the batch's observations, made on first use; the last batch's are found at once."""
+    """Return the batch's observations, made on first use; the last batch's are found at once.
+
+    Whoever adds to them does so before it allocates anything: another thread may run then, and
+    take note of the batch's end.
+    """
     cdef Observations found
     if queues.last_observed == batch:
         return queues.last_observations
     found = queues.observers.get(<uintptr_t>batch)
     if found is None:
-        found = Observations.__new__(Observations)
-        queues.observers[<uintptr_t>batch] = found
+        found = Observations.__new__(Observations)  # meanwhile another thread may do the same
+        found = queues.observers.setdefault(<uintptr_t>batch, found)
     queues.last_observed = batch
     queues.last_observations = found
     return found
@@ -233,14 +239,30 @@ cdef int observe(Queues queues, kf_batch* batch, int32_t index, int64_t timestam
     cdef Observations waiting
     if queues.producer.inherited:
         queues.check_owner()
-    if queues.callback_starter is not None:
-        starter, queues.callback_starter = queues.callback_starter, None
-        starter()
     waiting = observations_of(queues, batch)
     waiting.add(index, timestamp_ms, callback)
     waiting.holds += holds
     watch(queues, batch)
+    if queues.callback_starter is not None:
+        start_callbacks(queues)
     return 0
+
+
+cdef int start_callbacks(Queues queues) except -1:
+    """Start the thread that runs callbacks. If that fails, the next callback tries again."""
+    starter, queues.callback_starter = queues.callback_starter, None
+    try:
+        starter()
+    except BaseException:  # out of threads; or Ctrl-C
+        queues.callback_starter = starter
+        raise
+    return 0
+
+
+cdef int observe_alone(Queues queues, kf_batch* batch, int32_t index, int64_t timestamp_ms,
+                       object callback) except -1:
+    tell(queues, batch, 1)
+    return observe(queues, batch, index, timestamp_ms, callback, True)
 
 
 cdef void watch(Queues queues, kf_batch* batch) noexcept:
@@ -256,13 +278,16 @@ cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch):
     """Return what the loop awaits of the batch; the first use has the batch sent."""
     cdef BatchWaits found = loop.find(batch)
     cdef Observations waiting
+    cdef list first
     if found is None:
         loop.queues.check_lives()
         found = loop.add(batch)
+        first = [found]
         waiting = observations_of(loop.queues, batch)
         if waiting.loops is None:
-            waiting.loops = []
-        waiting.loops.append(found)
+            waiting.loops = first
+        else:
+            waiting.loops.append(found)
         kf_queue_urge(batch.queue, batch)
         watch(loop.queues, batch)
     return found
@@ -289,22 +314,28 @@ cdef int64_t failed_records(Queues queues, kf_batch* batch, kf_batch** sample) n
 
 
 cdef int count_lost(Queues queues, kf_batch* batch) except -1:
-    """Count the failed records of an ended batch that nobody can observe any more.
+    """Count the failed records of an ended batch: those that nobody can observe, and the others.
 
     Handles count at the batch that the records were appended to, so the children of a split batch
     are skipped. It is not known which records the handles are for. Where only some of the records
     failed, as many of these as possible count as observed by nobody.
     """
     cdef int64_t failed
+    cdef int64_t lost
     cdef kf_batch* sample = NULL
     if batch.counted or batch.parent != NULL:
         return 0
     batch.counted = True
-    failed = min(failed_records(queues, batch, &sample),
-                 batch.record_count + batch.doubled - batch.handles - batch.seen
-                 - batch.bulk_records)
-    if failed > 0:
-        add_lost(queues, failure_of(sample, queues), failed)
+    failed = failed_records(queues, batch, &sample)
+    if failed == 0:
+        return 0
+    lost = max(0, min(failed, batch.record_count + batch.doubled - batch.handles - batch.seen
+                      - batch.bulk_records))
+    if lost > 0:
+        add_lost(queues, sample, None, lost)
+    batch.unread = max(0, failed - lost - batch.asked)
+    if batch.unread > 0:
+        queues.unread.add(topic_of(queues, sample), batch.unread, sample, None)
     return 0
 
 
@@ -314,13 +345,30 @@ cdef bint has_failed_untold(Queues queues, kf_batch* batch) noexcept:
     return batch.error_code != KF_ERROR_CLOSED or not queues.told
 
 
-cdef int add_lost(Queues queues, object error, int64_t count) except -1:
-    if queues.lost is None:
-        queues.lost = Losses()
-    if queues.unlogged is None:
-        queues.unlogged = Losses()
-    queues.lost.add(error.topic, count, error)
-    queues.unlogged.add(error.topic, count, error)
+cdef str topic_of(Queues queues, kf_batch* batch):
+    topic, _ = <tuple>(<list>queues.places)[batch.queue.id]
+    return (<TopicQueues>topic).name
+
+
+cdef int add_lost(Queues queues, kf_batch* batch, object error, int64_t count) except -1:
+    cdef str topic = error.topic if batch == NULL else topic_of(queues, batch)
+    queues.lost.add(topic, count, batch, error)
+    queues.unlogged.add(topic, count, batch, error)
+    return 0
+
+
+cdef int tell(Queues queues, kf_batch* batch, int32_t count) except -1:
+    """Note that somebody learns of the outcome of `count` records of the batch, or will.
+
+    If the batch has been counted, its records have failed.
+    """
+    if not batch.counted:
+        batch.asked += count
+        return 0
+    count = min(count, batch.unread)
+    if count > 0 and not queues.is_settled:
+        batch.unread -= count
+        queues.unread.remove(topic_of(queues, batch), count)
     return 0
 
 
@@ -332,12 +380,15 @@ def collect(Queues queues):
     Returns:
         Whether there is something to notify.
     """
-    queues.check_owner()
-    cdef kf_batch* batch = kf_producer_take_observed(queues.producer)
-    cdef kf_batch* following
+    cdef kf_batch* batch
     cdef Observations waiting
-    while batch != NULL:
-        following = batch.next
+    if queues.plane.inherited:
+        queues.check_owner()
+    if queues.taken == NULL:
+        queues.taken = kf_producer_take_observed(queues.producer)
+    while queues.taken != NULL:
+        batch = queues.taken
+        queues.taken = batch.next  # first: if memory runs out here, the others come next time
         kf_set(&batch.listed, 0)
         count_lost(queues, batch)
         waiting = queues.observers.pop(<uintptr_t>batch, None)
@@ -355,7 +406,6 @@ def collect(Queues queues):
             queues.observed += 1
             if waiting.holds > 0:
                 drop_holds(batch, waiting.holds, waiting.holds)
-        batch = following
     return len(queues.ended) > 0
 
 
@@ -373,15 +423,117 @@ def notify(Queues queues, report):
         queues.notified += 1
 
 
-def take_lost(Queues queues):
-    """Return the failures that nobody can observe, to be raised: they are not logged then."""
-    collect(queues)
-    lost, queues.lost, queues.unlogged = queues.lost, None, None
-    return Losses() if lost is None else lost
+# ---- who is told of failures that nobody can observe ----
+#
+# Whoever tells of them takes the counts first, in one step. The error or the log line is made after
+# that. If it is interrupted (Ctrl-C, a signal handler that raises), the counts are put back.
+
+cdef object losses_of(Queues queues, LossCounts counts):
+    first = counts.error if counts.batch == NULL else failure_of(counts.batch, queues)
+    return Losses(counts.records, first)
 
 
-def take_unlogged(Queues queues):
-    """Return the lost failures that were not logged yet; a flush or close may still raise them."""
+def raise_lost(Queues queues):
+    """Raise the failures that nobody can observe, if there are any; they are not logged then."""
+    cdef LossCounts lost = LossCounts.__new__(LossCounts)
+    cdef LossCounts unlogged = LossCounts.__new__(LossCounts)
     collect(queues)
-    unlogged, queues.unlogged = queues.unlogged, None
-    return Losses() if unlogged is None else unlogged
+    if not queues.lost.records:
+        return
+    lost, queues.lost = queues.lost, lost
+    unlogged, queues.unlogged = queues.unlogged, unlogged
+    try:
+        error = losses_of(queues, lost).error()
+    except BaseException:
+        queues.lost.add_all(lost)
+        queues.unlogged.add_all(unlogged)
+        raise
+    raise error
+
+
+def log_unlogged(Queues queues):
+    """Log the failures that nobody can observe. A flush or close may still raise them."""
+    cdef LossCounts unlogged = LossCounts.__new__(LossCounts)
+    collect(queues)
+    unlogged, queues.unlogged = queues.unlogged, unlogged
+    try:
+        if unlogged.records:
+            losses_of(queues, unlogged).log(queues.client_id)
+    except BaseException:
+        queues.unlogged.add_all(unlogged)
+        raise
+
+
+def log_finally(Queues queues, bint unread):
+    """Log the failures that nobody was told of: no flush or close will raise them any more.
+
+    Args:
+        unread: Log those as well that a handle would tell: the process ends, and none is read.
+
+    Returns:
+        Whether there are failures of which nobody but the log was told.
+    """
+    cdef LossCounts lost = LossCounts.__new__(LossCounts)
+    cdef LossCounts unlogged = LossCounts.__new__(LossCounts)
+    collect(queues)
+    queues.is_reporting = False
+    lost, queues.lost = queues.lost, lost
+    unlogged, queues.unlogged = queues.unlogged, unlogged
+    if unread and not queues.is_settled:
+        queues.is_settled = True
+        lost.add_all(queues.unread)
+        unlogged.add_all(queues.unread)
+    try:
+        if unlogged.records:
+            losses_of(queues, unlogged).log(queues.client_id)
+    except BaseException:
+        queues.lost.add_all(lost)
+        queues.unlogged.add_all(unlogged)
+        raise
+    return bool(lost.records)
+
+
+def add_given_up(Queues queues, str topic not None, int64_t count, error):
+    """Count records that were given up as failures that nobody can observe."""
+    queues.lost.add(topic, count, NULL, error)
+    queues.unlogged.add(topic, count, NULL, error)
+
+
+cdef int add_late(Queues queues, kf_batch* batch, object error, int64_t count) except -1:
+    """Count failures that a finalizer has found: a handle was dropped unread after its batch's end.
+
+    The finalizer tells nobody itself: the thread that it has interrupted may hold any lock, and at
+    the end of the interpreter nothing can be imported.
+    """
+    cdef kf_producer* producer = queues.producer
+    cdef bint is_first = not queues.unlogged.records
+    if producer.inherited or queues.is_settled:
+        return 0
+    add_lost(queues, batch, error, count)
+    if not queues.plane.dead:
+        if is_first:
+            producer.env.wake_control(producer.env.context)  # it will log them, if no flush comes
+        return 0
+    report_late(queues)
+    return 0
+
+
+cdef list unreported = []  # Queues that no thread could be started for; the process's end tells
+
+
+cdef int report_late(Queues queues) except -1:
+    """Have failures logged of a client whose control thread has ended."""
+    if queues.is_reporting or queues.reporter is None or queues.is_inherited:
+        return 0
+    queues.is_reporting = True
+    try:
+        queues.reporter((queues,))
+    except RuntimeError:  # out of threads
+        unreported.append(queues)
+    return 0
+
+
+def report_if_dead(Queues queues not None):
+    """Have failures logged that no call can raise any more: the client was dropped. Waits not."""
+    if queues.unlogged.records and queues.plane.dead and not queues.is_settled:
+        report_late(queues)

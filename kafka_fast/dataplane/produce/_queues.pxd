@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t
 
 from kafka_fast.dataplane.core._plane cimport DataPlane
+from kafka_fast.dataplane.produce._losses cimport LossCounts
 from kafka_fast.dataplane.core.state cimport kf_batch, kf_producer, kf_queue, kf_topic
 
 
@@ -21,12 +22,18 @@ cdef class Queues:
     cdef dict observers      # address of a batch -> its Observations, see _observers
     cdef kf_batch* last_observed   # the batch that was observed last, or NULL
     cdef object last_observations  # its Observations
+    cdef kf_batch* taken     # ended batches, out of the plane's list, that `collect` has not seen
     cdef list ended          # Observations whose batch has ended
     cdef readonly int64_t observed    # Observations that were put into `ended`, in all
     cdef readonly int64_t notified    # those of them that have run
     cdef readonly str client_id   # for the log
-    cdef readonly object lost     # Losses that no flush has raised yet; None: there are none
-    cdef readonly object unlogged  # those of them that were not logged either
+    cdef LossCounts lost      # failures that nobody can observe, and no flush has raised yet
+    cdef LossCounts unlogged  # those of them that were not logged either
+    cdef LossCounts unread    # failures that a handle would tell, and nobody has asked it yet
+    cdef readonly int exit_status  # of a process in which failures were lost; 0: as without them
+    cdef object reporter      # called with this, if failures are found when the client has ended
+    cdef bint is_reporting    # it was called, and `take_final` has not come since
+    cdef bint is_settled      # the end of the process has told of everything
     cdef bint has_odd_times  # a timestamp of another unit than ms was logged
     cdef bint told  # the user has heard of the records that `shut_down` failed
     cdef readonly bint refuses  # closing: no record is accepted any more

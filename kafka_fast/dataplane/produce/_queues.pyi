@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from kafka_fast.dataplane.core._plane import DataPlane
-from kafka_fast.dataplane.produce.losses import Losses
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import LongWait
 
@@ -33,14 +32,18 @@ class TopicQueues:
 class Queues:
     plane: DataPlane
     client_id: str
-    lost: Losses | None
-    unlogged: Losses | None
+    exit_status: int
     observed: int
     notified: int
     refuses: bool
     refusal: Exception | None
     @property
     def dead(self) -> bool: ...
+    @property
+    def is_inherited(self) -> bool: ...
+    @property
+    def has_unlogged(self) -> bool: ...
+    def set_reporter(self, reporter: Callable[[tuple[Queues]], object]) -> None: ...
     def __init__(
         self,
         plane: DataPlane,
@@ -57,6 +60,7 @@ class Queues:
         idempotent: bool = True,
         acks_zero: bool = False,
         client_id: str = "",
+        exit_status: int = 0,
     ) -> None: ...
     def topic(self, name: str, seed: int) -> TopicQueues: ...
     def set_partitions(self, name: str, first: int, queue_ids: range) -> None: ...

@@ -14,6 +14,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from kafka_fast.dataplane.core._plane cimport DataPlane, copy_bytes
 from kafka_fast.dataplane.core._events cimport produce_stats_dict
+from kafka_fast.dataplane.produce._losses cimport LossCounts
 from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import KafkaTimeoutError, UsageError, fresh_copy
@@ -73,21 +74,27 @@ cdef class Queues:
         idempotent: Number batches; nothing is sent before a producer id is there.
         acks_zero: Requests end when they are written.
         client_id: Names the client in the log.
+        exit_status: Of a process in which failures were lost (exit.status.on.loss).
     """
 
     def __cinit__(self, DataPlane plane not None, *, size_t buffer_memory, size_t batch_size,
                   size_t max_request_size, size_t coalesce_bytes, double linger,
                   double delivery_timeout, int max_in_flight, double availability_timeout=0.0,
-                  int codec=0, bint idempotent=True, bint acks_zero=False, str client_id=""):
+                  int codec=0, bint idempotent=True, bint acks_zero=False, str client_id="",
+                  int exit_status=0):
         cdef kf_producer* producer
         if plane.plane.producer != NULL:
             raise UsageError("this data plane has its queues already")
         self.owner_pid = getpid()
         self.client_id = client_id
+        self.exit_status = exit_status
         self.topics = {}
         self.places = []
         self.observers = {}
         self.ended = []
+        self.lost = LossCounts.__new__(LossCounts)
+        self.unlogged = LossCounts.__new__(LossCounts)
+        self.unread = LossCounts.__new__(LossCounts)
         producer = kf_producer_new(plane.plane, buffer_memory)
         if producer == NULL:
             raise MemoryError
@@ -275,6 +282,20 @@ cdef class Queues:
                        "is taken for Unix ms: %s", self.client_id, given, topic, unit,
                        HOW_TO_GIVE_MS)
 
+    # ---- who is told of failures ----
+
+    def set_reporter(self, reporter):
+        """Have `reporter((self,))` called, if failures are found when the client has ended.
+
+        It is called by finalizers: it must not wait, import or log.
+        """
+        self.reporter = reporter
+
+    @property
+    def has_unlogged(self):
+        """Whether there are failures that nobody can observe, and that were not logged."""
+        return bool(self.unlogged.records)
+
     # ---- who may wait ----
 
     @property
@@ -285,6 +306,11 @@ cdef class Queues:
     def set_callback_thread(self, unsigned long ident):
         """Name the thread that runs the users' callbacks: it must never wait for itself."""
         self.callback_thread = ident
+
+    @property
+    def is_inherited(self):
+        """Whether this process is a child of the one that made this."""
+        return getpid() != self.owner_pid
 
     def check_owner(self):
         """Raise UsageError in a forked child, where nothing of the parent's plane may be locked."""
@@ -481,7 +507,7 @@ cdef class Queues:
         cdef kf_topic* topic
         cdef int32_t i
         cdef int64_t acked, acked_bytes, failed
-        for name, held in self.topics.items():
+        for name, held in self.topics.copy().items():  # the control thread may add one meanwhile
             topic = (<TopicQueues>held).topic
             acked = acked_bytes = failed = 0
             for i in range(topic.partition_count):
@@ -505,7 +531,6 @@ cdef class Queues:
     def __dealloc__(self):
         if self.producer == NULL or getpid() != self.owner_pid:
             return  # after a fork the locks may be held for ever by threads that are not here
-        if self.unlogged is not None:  # of handles that were dropped after the client had ended
-            self.unlogged.log(self.client_id)
-        # Observations give up their batches. A batch needs its queue, which the plane frees later.
+        # These give up their batches. A batch needs its queue, which the plane frees later.
         self.observers = self.ended = self.last_observations = None
+        self.lost = self.unlogged = self.unread = None

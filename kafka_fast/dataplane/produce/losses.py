@@ -1,16 +1,18 @@
-"""Failures that nobody can observe: counted by topic, and told once.
+"""Failures that nobody can observe, as they are told: by topic, with the first cause.
 
 A record's failure is unobserved if it was sent with `send_nowait`, or its handle was dropped
-unread, and it has no callback; or if its producer ended before its fate was known. The append path
-and the observers count such failures (`add`); `flush` and `close` raise them, and the core logs
-those that neither has raised (`log`).
+unread, and it has no callback; or if its producer ended before its fate was known. The observers
+count such failures (`_losses`). `flush` and `close` raise them, and the log has those that neither
+has raised.
 
-Threads: any, with the GIL.
+Thread: that of whoever tells of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from operator import itemgetter
 
 from kafka_fast.errors import DeliveryError
 from kafka_fast.logs import UNLIMITED, get_logger
@@ -26,24 +28,31 @@ class Losses:
 
     __slots__ = ("count", "first", "topics")
 
-    def __init__(self) -> None:
-        """Begin with none."""
-        self.count = 0
-        """Records."""
-        self.topics: Counter[str] = Counter()
+    def __init__(self, topics: Mapping[str, int], first: DeliveryError) -> None:
+        """Take what was counted; there is at least one record.
+
+        Args:
+            topics: how many records, by topic.
+            first: the error of the first of them.
+        """
+        self.topics = Counter(topics)
         """Records by topic."""
-        self.first: DeliveryError | None = None
+        self.count = sum(self.topics.values())
+        """Records."""
+        self.first = first
         """The error of the first of them."""
 
-    def __bool__(self) -> bool:
-        """Return whether there are any."""
-        return self.count > 0
-
-    def add(self, topic: str, count: int, error: DeliveryError) -> None:
-        """Count `count` records of a topic that failed with `error`."""
-        self.count += count
-        self.topics[topic] += count
-        self.first = self.first or error
+    def error(self) -> DeliveryError:
+        """Return the error that a flush or close raises."""
+        error = DeliveryError(
+            f"{were(self.count)} not delivered, and nobody was told; the first: {self.first}",
+            outcome=self.first.outcome,
+            count=self.count,
+            first=self.first,
+            samples=(self.first,),
+        )
+        error.__cause__ = self.first
+        return error
 
     def log(self, client_id: str) -> None:
         """Log all of them in one ERROR."""
@@ -57,8 +66,10 @@ class Losses:
         )
 
     def _by_topic(self) -> list[str]:
-        named = [f"topic {name}: {count}" for name, count in self.topics.most_common(TOPICS_NAMED)]
-        others = len(self.topics) - len(named)
+        # Not `most_common`, which imports a module: the interpreter may be about to end.
+        ranked = sorted(self.topics.items(), key=itemgetter(1), reverse=True)
+        named = [f"topic {name}: {count}" for name, count in ranked[:TOPICS_NAMED]]
+        others = len(ranked) - len(named)
         return [*named, f"and {others} other topics"] if others else named
 
 

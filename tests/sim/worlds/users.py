@@ -20,7 +20,7 @@ from typing import Any
 from kafka_fast.dataplane.bulk._batch_future import BatchFuture
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.dataplane.produce._delivery import DeliveryFuture
-from kafka_fast.dataplane.produce._observers import take_lost
+from kafka_fast.dataplane.produce._observers import raise_lost
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import AuthenticationError, DeliveryError, KafkaError, KafkaTimeoutError
 from kafka_fast.testing._memory import Turner
@@ -444,9 +444,10 @@ class Users:
             self._turner.end_flush()
 
     def _take_lost(self) -> None:
-        lost = take_lost(self._queues)
-        self.history.lost_counted += lost.count
-        if lost:
+        try:
+            raise_lost(self._queues)
+        except DeliveryError as lost:
+            self.history.lost_counted += lost.count
             self._log(f"{lost.count} failures that nobody saw, first {lost.first}")
 
     def finish(self) -> None:

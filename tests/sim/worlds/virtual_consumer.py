@@ -209,8 +209,8 @@ class LoggedConsumerCore(ConsumerCore):
                     f"{self.control.silence_of(assigned.partition, now).text}"
                 )
 
-    def _stop(self) -> None:
-        super()._stop()
+    def _stop(self, patience: float | None = None) -> None:
+        super()._stop(patience)
         self._host.port.collect()
 
     def kill(self) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.dataplane.produce._accumulator import Accumulator
-from kafka_fast.dataplane.produce._observers import notify, take_lost
+from kafka_fast.dataplane.produce._observers import notify
 from kafka_fast.errors import DeliveryError, UsageError
+from tests.unit.dataplane.lost import lost_count, lost_error
 from tests.unit.dataplane.produce.test_delivery import fail_all, report_nothing, succeed
 from tests.unit.dataplane.rig import Rig
 
@@ -162,9 +164,9 @@ def test_dropped_handles_keep_their_count_from_batch_to_batch() -> None:
     del handle
     assert failed == 6  # of turn 3: those of turns 1 and 2 were dropped, unread
     with pytest.raises(DeliveryError):
-        raise take_lost(rig.queues).first or AssertionError("nothing was lost")
+        raise lost_error(rig.queues) or AssertionError("nothing was lost")
     kept.clear()
-    assert take_lost(rig.queues).count == 0
+    assert lost_count(rig.queues) == 0
 
 
 def test_lost_records_are_counted_exactly_with_dropped_handles() -> None:
@@ -173,7 +175,28 @@ def test_lost_records_are_counted_exactly_with_dropped_handles() -> None:
         for _ in range(10):
             rig.accumulator.send("t", b"v")
         fail_all(rig)
-    assert take_lost(rig.queues).count == 30
+    assert lost_count(rig.queues) == 30
+
+
+CALLS_WITHOUT_A_TOPIC = {
+    "send": lambda it: it.send(None, b"v"),
+    "send with a key": lambda it: it.send(None, b"v", b"k"),
+    "send with a partition": lambda it: it.send(None, b"v", partition=0),
+    "send_nowait": lambda it: it.send_nowait(None, b"v"),
+    "send_many": lambda it: it.send_many(None, [b"v"]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS_WITHOUT_A_TOPIC)
+def test_a_topic_that_is_none_at_the_first_call(name: str) -> None:
+    """Regression: it was taken for the topic of the call before, and took the process with it."""
+    queues = Rig().queues
+    accumulator = BulkAccumulator(queues, max_block=1e-6)
+    with pytest.raises(TypeError, match="topic must be str, not NoneType"):
+        CALLS_WITHOUT_A_TOPIC[name](accumulator)
+    accumulator.send("t", b"v")
+    with pytest.raises(TypeError, match="topic must be str, not NoneType"):
+        CALLS_WITHOUT_A_TOPIC[name](accumulator)
 
 
 # ---- sticky ----

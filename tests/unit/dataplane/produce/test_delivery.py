@@ -12,9 +12,10 @@ import pytest
 
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.dataplane.produce._delivery import DeliveryFuture
-from kafka_fast.dataplane.produce._observers import collect, notify, take_lost
+from kafka_fast.dataplane.produce._observers import collect, notify
 from kafka_fast.dataplane.produce._queues import OUTCOME_REJECTED, VERDICT_FAIL, VERDICT_SPLIT
 from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome, UsageError
+from tests.unit.dataplane.lost import lost_count
 from tests.unit.dataplane.rig import UNIX_MS, Rig, encode, response_to
 
 TOO_LARGE = 10
@@ -175,11 +176,7 @@ def test_bulk_calls_count_as_use_of_the_topic() -> None:
 
 
 def lost(rig: Rig) -> int:
-    losses = take_lost(rig.queues)
-    assert (losses.first is None) == (losses.count == 0)
-    assert losses.first is None or isinstance(losses.first, DeliveryError)
-    assert losses.topics.total() == losses.count
-    return losses.count
+    return lost_count(rig.queues)
 
 
 def test_failures_of_send_nowait_are_counted_once() -> None:

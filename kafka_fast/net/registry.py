@@ -1,0 +1,47 @@
+"""Objects that are known as long as somebody else keeps them: for the end of a process, and forks.
+
+`weakref.WeakSet` does not do: while one thread goes through it, another one may add or discard,
+and Python raises RuntimeError. Here one step copies all references.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Weakly referenced objects. Any thread, also in a finalizer."""
+
+    def __init__(self) -> None:
+        """Begin without objects."""
+        self._refs: dict[int, weakref.ref[T]] = {}  # by id; an entry goes before its id is free
+
+    def add(self, item: T) -> None:
+        """Know this object from now on."""
+        key, refs = id(item), self._refs
+
+        def forget(_: weakref.ref[T]) -> None:
+            refs.pop(key, None)
+
+        refs[key] = weakref.ref(item, forget)
+
+    def discard(self, item: T) -> None:
+        """Know this object no longer."""
+        self._refs.pop(id(item), None)
+
+    def clear(self) -> None:
+        """Know no object."""
+        self._refs.clear()
+
+    def __iter__(self) -> Iterator[T]:
+        """Go through the objects that are there now; others may come and go meanwhile."""
+        found = [ref() for ref in self._refs.copy().values()]
+        return iter([item for item in found if item is not None])
+
+    def __len__(self) -> int:
+        """Return how many objects there are."""
+        return len(self._refs)
