@@ -39,9 +39,13 @@ from kafka_fast.control.group.member import (
 from kafka_fast.errors import UsageError
 from kafka_fast.net import process_life
 from kafka_fast.net.client_core import ClientCore
+from kafka_fast.net.detached import detached
 from kafka_fast.net.host import ConsumerHost
 from kafka_fast.net.planes import consumer_plane, fetch_limits
 from kafka_fast.net.steps import Steps, Wait
+
+END_PATIENCE = 1.0
+"""Seconds that the end of the process waits for a thread of ours that a look-up blocks."""
 
 
 class ConsumerCore(ClientCore):
@@ -64,6 +68,7 @@ class ConsumerCore(ClientCore):
         """Whether the consumer is closed for users; its threads may still run."""
         self.has_ended = False
         """Whether the threads have ended, too."""
+        self._stopping = threading.RLock()  # reentrant: a signal handler may close
         self._was_member = False  # when the process began to end
         self._left: Answer[bool] | None = None  # the end of the process waits for this answer
         # A silent broker causes one trouble in at most this time: a timeout, then a reconnect.
@@ -144,21 +149,24 @@ class ConsumerCore(ClientCore):
         """End the threads. After an interruption, call this again. Any thread."""
         if self.has_ended:
             return
-        self.closed = True
-        process_life.discard(self)
         if os.getpid() != self.pid:
-            self.has_ended = True
+            process_life.discard(self)
+            self.closed = self.has_ended = True
             return
-        self.waits.end()
-        self.driver.wake()  # if a signal handler closes, this thread may be in a wait
+        self._refuse()
         if self._host.is_current:  # garbage collection may run on the control thread
-            threading.Thread(target=self._stop, name="kf-close").start()
+            self._stop_detached()
         else:
             self._stop()
 
     def abandon(self) -> None:
-        """Stop the threads of a consumer that was collected without being closed. Any thread."""
-        if not self.closed:
+        """Stop the threads of a consumer that was collected without being closed; wait for nothing.
+
+        Any thread: garbage collection may call this anywhere.
+        """
+        if self.closed:
+            return
+        try:
             warnings.warn(
                 f"consumer {self.client_id!r} was collected before it was closed: nothing was "
                 "committed, and its group waits for session.timeout.ms; close() it, or use it in "
@@ -166,12 +174,46 @@ class ConsumerCore(ClientCore):
                 ResourceWarning,
                 stacklevel=2,
             )
-            self.close()
+        finally:  # warnings may be errors
+            self.drop()
 
-    def _stop(self) -> None:
-        self._host.stop()
-        self.plane.shut_down()
-        self.has_ended = True
+    def drop(self) -> None:
+        """Stop the threads, as `abandon` does, of a consumer that needs no goodbye."""
+        if not self.closed:
+            self._refuse()
+            self._stop_detached()
+
+    def _refuse(self) -> None:
+        """End all waits; from here on the consumer is closed for users."""
+        self.closed = True
+        self.waits.end()
+        self.driver.wake()  # if a signal handler closes, this thread may be in a wait
+
+    def _stop_detached(self) -> None:
+        """Stop in a thread of its own: this one must not wait for the control thread."""
+        try:
+            detached(self._stop, "kf-close")(())
+        except RuntimeError:  # out of threads; or the interpreter ends, and `end_exit` came first
+            if not self._host.is_current:
+                self._stop()
+
+    def _stop(self, patience: float | None = None) -> None:
+        """End the threads.
+
+        Args:
+            patience: seconds to wait for another thread that does so, and for a look-up in place;
+                None: without limit.
+        """
+        if not self._stopping.acquire(timeout=-1 if patience is None else patience):
+            return
+        try:
+            if not self.has_ended:
+                self._host.stop(patience)
+                self.plane.shut_down()
+                process_life.discard(self)
+                self.has_ended = True  # last: after an interruption this is called again
+        finally:
+            self._stopping.release()
 
     def mark_forked(self) -> None:
         """Refuse all use in a forked child: no thread runs there, and locks may be held."""
@@ -209,8 +251,13 @@ class ConsumerCore(ClientCore):
         """Log nothing: the wait is short."""
 
     def end_exit(self, interrupted: str) -> None:
-        """Warn that records of the last poll were not committed."""
-        process_life.discard(self)
+        """End the threads, and warn that records of the last poll were not committed.
+
+        What is collected later, such as the rest of a range, must find no thread to wait for: the
+        interpreter stops all of them.
+        """
+        self._refuse()
+        self._stop(END_PATIENCE)
         if self._was_member:
             warnings.warn(
                 f"the interpreter ends with consumer {self.client_id!r} in its group: what was not "

@@ -73,7 +73,7 @@ class RecordRange:
 
     A RecordRange is an Arrow stream as well: `pl.DataFrame(read_range(...))`, `pyarrow.table(...)`
     and DuckDB take its remaining records, step by step. It closes its consumer at the end of the
-    iteration, on an error, and at the end of a `with` block.
+    iteration, on an error, at the end of a `with` block, and when it is dropped.
 
     Attributes:
         ranges: the offsets to read, by partition; empty ranges are included.
@@ -99,11 +99,8 @@ class RecordRange:
         """
         self.ranges = ranges
         self._consumer = consumer
-        self._timeout = timeout
-        self._max_records = max_records
-        self._left = {it: span for it, span in ranges.items() if span}
-        consumer.assign_ranges(self._left)
-        self._steps = self._read()
+        consumer.assign_ranges({it: span for it, span in ranges.items() if span})
+        self._steps = consumer.read(timeout, max_records)
 
     def __iter__(self) -> Iterator[ConsumerRecords]:
         """Return the steps that are left."""
@@ -117,11 +114,11 @@ class RecordRange:
             KafkaTimeoutError: there was no progress for default.api.timeout.ms.
             KafkaError: as in `Consumer.poll`.
         """
-        return next(self._steps)
-
-    def _read(self) -> Iterator[ConsumerRecords]:
-        with self._consumer:
-            yield from self._consumer.read(self._timeout, self._max_records)
+        try:
+            return next(self._steps)
+        except BaseException:  # a StopIteration as well
+            self._consumer.close()
+            raise
 
     def tables(
         self,
@@ -239,7 +236,7 @@ class RecordRange:
         """Return a lazy table that adds the exceptions of its streams to `failures`."""
 
         def next_slices() -> list[RecordSlice] | None:
-            records = next(self._steps, None)
+            records = next(self, None)
             return None if records is None else records.parts()
 
         topics = dict.fromkeys(partition.topic for partition in self.ranges)
@@ -265,6 +262,11 @@ class RecordRange:
     def close(self) -> None:
         """Stop reading at any point; a second call does nothing."""
         self._consumer.close()
+
+    def __del__(self) -> None:
+        """End the consumer of a range that was not read to its end; wait for nothing."""
+        if hasattr(self, "_consumer"):  # else its constructor has failed
+            self._consumer.drop()
 
     def __enter__(self) -> RecordRange:
         return self

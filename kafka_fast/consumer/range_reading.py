@@ -59,7 +59,7 @@ class RangeReading(ConsumerBase):
     def drop(self) -> None:
         """End, where nobody may wait for it: without a group there is no goodbye. Any thread."""
         self._finalizer.detach()
-        self._core.close()
+        self._core.drop()
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return the position of each partition that has one."""
