@@ -305,7 +305,7 @@ cdef class RecordBatch:
         cdef int64_t places = count * <int64_t>sizeof(kf_span)
         if <int64_t>size + places > max_size + <int64_t>PLACES_SIZE:
             raise self.corrupt(
-                f"cannot be read: it gives {size} bytes decompressed, and the places of its {count} "
+                f"cannot be read: it gives {size} bytes, and the places of its {count} "
                 f"records take {places}, together more than {LIMIT_NAME} ({max_size}) and "
                 f"{PLACES_SIZE} bytes"
             )
