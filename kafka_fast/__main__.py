@@ -1,5 +1,7 @@
 """`python -m kafka_fast`: the same as the console script `kafka-fast`."""
 
+from __future__ import annotations
+
 import sys
 
 from kafka_fast.cli.main import main

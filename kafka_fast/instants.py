@@ -1,5 +1,7 @@
 """The two ends of time, for deadlines that are computed with `min` and compared with `now`."""
 
+from __future__ import annotations
+
 NEVER = float("inf")
 """When something is due that is not."""
 

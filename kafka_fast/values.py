@@ -13,6 +13,9 @@ price is one more microsecond per object, so objects that are made for each reco
 
 Fields are the annotated names of the class body; those of base classes come first. Two values are
 equal if their classes and their fields are: a tuple with the same items is not equal.
+
+A module of such classes has `from __future__ import annotations`. Without it a class body has
+no `__annotations__` from Python 3.14 on (PEP 649), and evaluating them would cost an import.
 """
 
 from __future__ import annotations
@@ -35,6 +38,9 @@ T = TypeVar("T")
 V = TypeVar("V", bound="Value")
 
 _set = object.__setattr__  # a frozen class refuses `self.name = value`
+
+_LATER = {"__annotate__", "__annotate_func__"}
+"""What a class body has in place of `__annotations__` from Python 3.14 on."""
 
 
 class _Factory:
@@ -75,12 +81,14 @@ class ValueType(type):
             frozen: Whether fields cannot be set after the construction.
             eq: Whether objects are compared by their fields, and not by identity.
             kw_only: Whether the constructor takes keywords only.
+
+        Raises:
+            TypeError: The module evaluates its annotations, or leaves that for later.
         """
-        own = [
-            key
-            for key, annotation in namespace.get("__annotations__", {}).items()
-            if not str(annotation).startswith("ClassVar")
-        ]
+        annotations = namespace.get("__annotations__", {})
+        if _LATER & namespace.keys() or {*map(type, annotations.values())} - {str}:
+            raise TypeError(f"{name}: its module needs `from __future__ import annotations`")
+        own = [key for key, text in annotations.items() if not text.startswith("ClassVar")]
         inherited: tuple[str, ...] = ()
         defaults: dict[str, Any] = {}
         for base in bases:

@@ -9,6 +9,8 @@ Used for retry.backoff.ms, reconnect.backoff.ms and socket.connection.setup.time
 its `.max.ms`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 

@@ -10,6 +10,8 @@ Nothing here resolves a name or opens a socket. `Candidates.next` says which of 
 and `Connection`, its caller, makes that a command.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from kafka_fast.config import Address

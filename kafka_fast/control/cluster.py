@@ -19,6 +19,8 @@ it would be worse than failing. Only bootstrap servers, which the user has named
 another cluster.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 
 from kafka_fast.config import CommonSettings

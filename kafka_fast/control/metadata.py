@@ -12,6 +12,8 @@ The records are replaced, never changed, so any thread may read one it holds. Th
 `cluster.py` is the only caller of the merge; everything else reads the records.
 """
 
+from __future__ import annotations
+
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol

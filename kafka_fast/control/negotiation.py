@@ -9,6 +9,8 @@ From version 5 on the request names the cluster and node that it is meant for. A
 answers REBOOTSTRAP_REQUIRED (KIP-1242).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from kafka_fast._version import __version__

@@ -16,6 +16,8 @@ brought nothing new (KIP-580, KIP-951). A failed request closes a gate for every
 included. So brokers that answer errors for ever see one request per step of the backoff.
 """
 
+from __future__ import annotations
+
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.values import Value

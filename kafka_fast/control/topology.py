@@ -7,6 +7,8 @@ in the `ClusterChanges` of its answer.
 The getters may be called from any thread: each reads one immutable record.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 

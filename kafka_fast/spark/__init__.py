@@ -19,6 +19,8 @@
 Importing this package imports neither pyspark nor pyarrow.
 """
 
+from __future__ import annotations
+
 from kafka_fast.spark.data_source import register
 from kafka_fast.spark.dataframe import write_df
 from kafka_fast.spark.errors import DataLossError, KafkaDeliveryError, SparkSetupError

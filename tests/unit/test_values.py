@@ -149,12 +149,31 @@ def test_replace() -> None:
         replace(Point(1), other=1)
 
 
+WITHOUT_STRINGS = """
+from kafka_fast.values import Value
+
+class Endpoint(Value):
+    port: int
+"""
+
+
+def test_annotations_that_are_no_strings_are_refused() -> None:
+    """Regression: from Python 3.14 on the class had no fields then, and no client connected."""
+    with pytest.raises(TypeError, match="Endpoint: its module needs `from __future__ import ann"):
+        exec(compile(WITHOUT_STRINGS, "endpoint", "exec", dont_inherit=True), {"__name__": "any"})
+    code = compile("from __future__ import annotations\n" + WITHOUT_STRINGS, "endpoint", "exec")
+    exec(code, scope := {"__name__": "any"})
+    assert field_names(scope["Endpoint"]) == ("port",)
+
+
+# Python 3.14's `logging` imports dataclasses itself, by way of `traceback`.
 PROGRAM = """
-import sys
+import logging, sys
+brought = set(sys.modules)
 from kafka_fast import Producer
 
 heavy = {"dataclasses", "inspect", "asyncio", "ssl", "kafka_fast.consumer"}
-print(sorted(heavy & set(sys.modules)))
+print(sorted(heavy & (set(sys.modules) - brought)))
 """
 
 

@@ -5,6 +5,8 @@
 >>> assert not result.anomalies, result.report()
 """
 
+from __future__ import annotations
+
 from tests.sim.worlds.plan import Plan, make_plan
 from tests.sim.worlds.world import Result, World, run_seed
 

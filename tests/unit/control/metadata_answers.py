@@ -1,5 +1,7 @@
 """Metadata answers for the tests of the cluster, each field defaulted like the wire's."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from kafka_fast.protocol.apis.metadata import (

@@ -1,5 +1,7 @@
 """Connection and cluster against the embedded broker: two cores, memory between, virtual time."""
 
+from __future__ import annotations
+
 import itertools
 import random
 from collections.abc import Mapping, Sequence

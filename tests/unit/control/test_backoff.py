@@ -1,5 +1,7 @@
 """The backoff curve stays inside its limits, and keys are counted apart."""
 
+from __future__ import annotations
+
 import random
 
 import pytest

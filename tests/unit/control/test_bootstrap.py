@@ -1,5 +1,7 @@
 """Every endpoint and every address of it is tried once in a round, in a new order each time."""
 
+from __future__ import annotations
+
 import random
 
 from kafka_fast.config import Address

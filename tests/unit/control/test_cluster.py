@@ -1,5 +1,7 @@
 """The cluster believes the newest news, forgets nothing too early, and says what changed."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka_fast.config import producer_settings

@@ -1,5 +1,7 @@
 """Whatever a broker answers, what is known of the cluster stays consistent and only gets newer."""
 
+from __future__ import annotations
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,5 +1,7 @@
 """Every way a connection can go, told by its events; then many lives of random accidents."""
 
+from __future__ import annotations
+
 import itertools
 import random
 import struct

@@ -1,5 +1,7 @@
 """A connection that logs in, and renews its login behind the link's gate."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,5 +1,7 @@
 """The dialogue about versions ends, whatever the other side answers."""
 
+from __future__ import annotations
+
 import struct
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Questions are asked soon, never twice at a time, and seldom where they bring nothing."""
 
+from __future__ import annotations
+
 import random
 
 import pytest

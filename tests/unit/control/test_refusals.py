@@ -1,5 +1,7 @@
 """Which waits a refused login ends."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka_fast.control.connection_key import ConnectionKey, Role

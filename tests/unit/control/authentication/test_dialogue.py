@@ -1,5 +1,7 @@
 """The dialogue of a login: rounds, work, refusals, and what a hostile broker may say."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import pytest

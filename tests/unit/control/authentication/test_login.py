@@ -1,5 +1,7 @@
 """One link's login: when its renewal is due, and when it may begin."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka_fast.control.authentication.login import Login
