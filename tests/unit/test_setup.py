@@ -30,6 +30,17 @@ def count_up():
     with nogil:
         count()
 """
+WARNED = """
+def count_up(int number):
+    return number
+    return 2
+"""
+# Cython's workers import setup.py again: every Python is to do it as Python 3.14 and later do.
+FROM_3_14 = """
+import multiprocessing, runpy
+multiprocessing.set_start_method("forkserver")
+runpy.run_path("setup.py", run_name="__main__")
+"""
 # Finds no header, and warns of all that it compiles, unless $PLEASED.
 COMPILER = """#!/bin/sh
 echo "$@" >> "$COMPILED"
@@ -63,10 +74,11 @@ def build(tmp_path: Path) -> Build:
 
     def run(command: str, source: str = TINY, **variables: str) -> subprocess.CompletedProcess[str]:
         (package / "_tiny.pyx").write_text(source)
+        (package / "_other.pyx").write_text(TINY)
         kept = {key: it for key, it in os.environ.items() if not key.startswith("KAFKA_FAST_")}
         mine = {"CC": str(compiler), "COMPILED": str(tmp_path / "compiled"), "PKG_CONFIG_PATH": ""}
         return subprocess.run(
-            [sys.executable, "setup.py", "-q", command],
+            [sys.executable, "-c", FROM_3_14, "-q", command],
             cwd=tmp_path,
             env={**kept, **mine, "KAFKA_FAST_NATIVE_CODECS": "0", **variables},
             capture_output=True,
@@ -109,6 +121,13 @@ def test_a_hint_of_cython_is_an_error_for_us_as_often_as_we_build(build: Build) 
         assert strict.returncode != 0
         assert "performance hint: kafka_fast/_tiny.pyx" in strict.stderr
         assert "performance hints are errors in a strict build" in strict.stderr
+
+
+@pytest.mark.slow
+def test_a_warning_of_cython_is_an_error_for_us(build: Build) -> None:
+    """Regression: Cython's workers did not know of a strict build from Python 3.14 on."""
+    assert build("build_ext", WARNED, PLEASED="yes").returncode == 0
+    assert build("build_ext", WARNED, KAFKA_FAST_STRICT="1", PLEASED="yes").returncode != 0
 
 
 def test_an_sdist_needs_no_compiler(build: Build, tmp_path: Path) -> None:
