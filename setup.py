@@ -7,6 +7,8 @@ code: elsewhere a newer compiler, which warns of more, must not stop an installa
 `KAFKA_FAST_NATIVE_TLS=0` builds as on one that has no headers of OpenSSL 3.
 `KAFKA_FAST_SANITIZE=-fsanitize=address` gives these flags to compiler and linker after all others.
 `KAFKA_FAST_BUILD_JOBS=n` runs n compilers at a time (default 2).
+`KAFKA_FAST_REPOSITORY=https://…` is where others find the repository; without it the package's
+description names files where it would link to them.
 A build with other options than the last one in the same folder compiles everything anew; a changed
 header compiles what may include it.
 """
@@ -16,6 +18,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -110,13 +114,19 @@ CODEC_LIBRARIES = {
     "KF_HAVE_LIBDEFLATE": ("libdeflate", "libdeflate.h", "deflate"),
     "KF_HAVE_ZLIB": ("zlib", "zlib.h", "z"),
 }
-# Codec -> macros of the libraries that serve it, and Debian's package of the best one.
-CODECS = {
-    "gzip": (("KF_HAVE_LIBDEFLATE", "KF_HAVE_ZLIB"), "libdeflate-dev"),
-    "snappy": (("KF_HAVE_SNAPPY",), "libsnappy-dev"),
-    "lz4": (("KF_HAVE_LZ4",), "liblz4-dev"),
-    "zstd": (("KF_HAVE_ZSTD",), "libzstd-dev"),
+# Codec -> macros of the libraries that serve it, Debian's package of the best one, and the Python
+# packages that serve it otherwise (record/fallback.py; the extra `codecs` has them all).
+CODECS: dict[str, tuple[tuple[str, ...], str, list[str]]] = {
+    "gzip": (("KF_HAVE_LIBDEFLATE", "KF_HAVE_ZLIB"), "libdeflate-dev", []),
+    "snappy": (("KF_HAVE_SNAPPY",), "libsnappy-dev", ["cramjam>=2.8"]),
+    "lz4": (("KF_HAVE_LZ4",), "liblz4-dev", ["lz4>=4.3"]),
+    "zstd": (("KF_HAVE_ZSTD",), "libzstd-dev", ["zstandard>=0.22"]),
 }
+
+# The only place that says it. It is empty: the repository has no public address yet.
+REPOSITORY = os.environ.get("KAFKA_FAST_REPOSITORY", "").rstrip("/")
+RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:|#)([^)\s]+)\)")
+"""In Markdown: its text and its target, which is no address and no heading of the same page."""
 
 OPENSSL_MACRO = ("KF_HAVE_OPENSSL", "1")
 OPENSSL_LINKS = ["-lssl", "-lcrypto"]
@@ -240,6 +250,16 @@ def find_openssl() -> Found:
     return [], [], []
 
 
+def missing_codecs(macros: list[tuple[str, str]]) -> dict[str, tuple[str, list[str]]]:
+    """Return the codecs without a library here; Debian's and Python's packages of each."""
+    found = {macro for macro, _ in macros}
+    return {
+        codec: (debian, packages)
+        for codec, (by, debian, packages) in CODECS.items()
+        if not found & {*by}
+    }
+
+
 def tell_of_missing(macros: list[tuple[str, str]]) -> None:
     """Say in a line each what will be slow, and how to mend that."""
     if OPENSSL_MACRO not in macros:
@@ -249,16 +269,45 @@ def tell_of_missing(macros: list[tuple[str, str]]) -> None:
             "(pip install --no-cache-dir --force-reinstall)",
             file=sys.stderr,
         )
-    found = {macro for macro, _ in macros}
-    missing = {codec: debian for codec, (by, debian) in CODECS.items() if not found & {*by}}
-    if missing:
+    if missing := missing_codecs(macros):
+        headers = " ".join(debian for debian, _ in missing.values())
         print(
-            f"kafka_fast: no headers for {', '.join(missing)} here, so slower Python packages "
-            f"serve {'it' if len(missing) == 1 else 'them'}; for compiled codecs install the "
-            f"headers (Debian: apt-get install {' '.join(missing.values())}) and build again "
-            "(pip install --no-cache-dir --force-reinstall)",
+            f"kafka_fast: no headers for {', '.join(missing)} here, so slower Python packages, "
+            f"which this build requires, serve {'it' if len(missing) == 1 else 'them'}; for "
+            f"compiled codecs install the headers (Debian: apt-get install {headers}) and build "
+            "again (pip install --no-cache-dir --force-reinstall)",
             file=sys.stderr,
         )
+
+
+# ---- what the package's metadata say ----
+
+
+def required_packages() -> list[str]:
+    """Return what pip is to install beside this build, so that it reads every codec."""
+    missing = missing_codecs(found_here["kf_codecs"][0])
+    return [package for _, packages in missing.values() for package in packages]
+
+
+def description() -> str:
+    """Return the README for a package index, where its relative links would lead nowhere."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    if not REPOSITORY:
+        return RELATIVE_LINK.sub(r"\1 (\2)", text)
+    version = runpy.run_path(str(ROOT / "kafka_fast" / "_version.py"))["__version__"]
+    return RELATIVE_LINK.sub(rf"[\1]({REPOSITORY}/blob/v{version}/\2)", text)
+
+
+def project_urls() -> dict[str, str]:
+    """Return the links beside the description, if there is a place to link to."""
+    if not REPOSITORY:
+        return {}
+    return {
+        "Source": REPOSITORY,
+        "Documentation": f"{REPOSITORY}/tree/main/docs",
+        "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md",
+        "Issues": f"{REPOSITORY}/issues",
+    }
 
 
 # ---- what is built ----
@@ -410,15 +459,16 @@ class BuildExt(build_ext):  # type: ignore[misc] # setuptools' commands are unty
 
 def refuse_unsupported() -> None:
     """Say in one sentence where kafka_fast cannot be built, before a compiler says it in many."""
-    if sys.platform == "win32":
-        raise SystemExit(
-            "kafka_fast runs on Linux only; on Windows use it inside the Windows Subsystem for "
-            "Linux."
-        )
+    if sys.platform != "linux":
+        elsewhere = {
+            "darwin": ": on macOS use it in a Linux container or virtual machine",
+            "win32": ": on Windows use it inside the Windows Subsystem for Linux",
+        }
+        raise SystemExit(f"kafka_fast runs on Linux only{elsewhere.get(sys.platform, '')}")
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise SystemExit(
             "kafka_fast does not support free-threaded Python yet: install it with a standard "
-            "build of CPython 3.10 to 3.13."
+            "build of CPython 3.10 to 3.15"
         )
 
 
@@ -426,6 +476,10 @@ if __name__ == "__main__":  # Cython's workers import this file, too
     refuse_unsupported()
     found_here = {"kf_codecs": find_codecs(), "kf_tls": find_openssl()}
     setup(
+        long_description=description(),
+        long_description_content_type="text/markdown",
+        project_urls=project_urls(),
+        install_requires=required_packages(),
         libraries=libraries(found_here),
         ext_modules=extensions(found_here),
         cmdclass={"build_clib": BuildClib, "build_ext": BuildExt},

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from email import message_from_string
+from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -36,9 +39,11 @@ def count_up(int number):
     return 2
 """
 # Cython's workers import setup.py again: every Python is to do it as Python 3.14 and later do.
-FROM_3_14 = """
-import multiprocessing, runpy
+SETUP = """
+import multiprocessing, os, runpy, sys, sysconfig
+import Cython.Build, setuptools.command.build_clib, setuptools.command.build_ext
 multiprocessing.set_start_method("forkserver")
+exec(os.environ.get("BEFORE", ""))
 runpy.run_path("setup.py", run_name="__main__")
 """
 # Finds no header, and warns of all that it compiles, unless $PLEASED.
@@ -78,7 +83,7 @@ def build(tmp_path: Path) -> Build:
         kept = {key: it for key, it in os.environ.items() if not key.startswith("KAFKA_FAST_")}
         mine = {"CC": str(compiler), "COMPILED": str(tmp_path / "compiled"), "PKG_CONFIG_PATH": ""}
         return subprocess.run(
-            [sys.executable, "-c", FROM_3_14, "-q", command],
+            [sys.executable, "-c", SETUP, "-q", command],
             cwd=tmp_path,
             env={**kept, **mine, "KAFKA_FAST_NATIVE_CODECS": "0", **variables},
             capture_output=True,
@@ -100,9 +105,73 @@ def test_a_warning_stops_nobody(build: Build, tmp_path: Path) -> None:
     assert "-g0" in compiled
     assert "--strip-all" in compiled
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("kafka_fast: ")]
-    assert "no headers for gzip, snappy, lz4, zstd here, so slower Python packages serve" in line
+    assert "no headers for gzip, snappy, lz4, zstd here, so slower Python packages, which" in line
     assert "install libdeflate-dev libsnappy-dev liblz4-dev libzstd-dev" in line
     assert "pip install --no-cache-dir --force-reinstall" in line
+
+
+def metadata(built: subprocess.CompletedProcess[str], folder: Path) -> Message:
+    """Return what a package index reads, from a build of `egg_info`."""
+    assert built.returncode == 0, built.stderr
+    return message_from_string((folder / "kafka_fast.egg-info" / "PKG-INFO").read_text())
+
+
+def test_a_build_without_codecs_requires_their_packages(build: Build, tmp_path: Path) -> None:
+    """Regression: such a build was installed alone, and failed at the first batch in lz4."""
+    said = metadata(build("egg_info"), tmp_path)
+    required = said.get_all("Requires-Dist") or []
+    always = [package for package in required if "extra ==" not in package]
+    assert always == ["cramjam>=2.8", "lz4>=4.3", "zstandard>=0.22"]
+    extra = [package.partition(";")[0] for package in required if package.endswith('"codecs"')]
+    assert [package.replace(" ", "") for package in extra] == always
+    assert "requires-dist" in map(str.lower, said.get_all("Dynamic") or []), "for those of an sdist"
+
+
+def test_a_build_with_codecs_requires_no_package(build: Build, tmp_path: Path) -> None:
+    found = build("egg_info", CC="true", KAFKA_FAST_NATIVE_CODECS="1", PATH=os.environ["PATH"])
+    required = metadata(found, tmp_path).get_all("Requires-Dist") or []
+    assert [package for package in required if "extra ==" not in package] == []
+
+
+def test_what_an_index_shows_has_no_dead_link(build: Build, tmp_path: Path) -> None:
+    """Regression: the README's links to the pages, all of them, led nowhere there."""
+    said = metadata(build("egg_info", KAFKA_FAST_REPOSITORY=""), tmp_path)
+    text = str(said.get_payload())
+    assert "More: the producer (docs/producer.md)." in text
+    assert "](docs/" not in text
+    assert said.get_all("Project-URL") is None
+    assert said["Author"] == "The kafka_fast authors"
+
+
+def test_what_an_index_shows_links_to_the_repository(build: Build, tmp_path: Path) -> None:
+    place = "https://forge.example/kafka_fast"
+    said = metadata(build("egg_info", KAFKA_FAST_REPOSITORY=place), tmp_path)
+    text = str(said.get_payload())
+    targets = re.findall(r"\]\(([^)]*)\)", text)
+    assert f"{place}/blob/v{said['Version']}/docs/producer.md" in targets
+    assert [target for target in targets if not target.startswith("https://")] == []
+    assert f"Source, {place}" in (said.get_all("Project-URL") or [])
+
+
+@pytest.mark.parametrize(
+    ("before", "sentence"),
+    [
+        ("sys.platform = 'darwin'", "kafka_fast runs on Linux only: on macOS use it in a Linux"),
+        ("sys.platform = 'win32'", "kafka_fast runs on Linux only: on Windows use it inside the W"),
+        ("sys.platform = 'aix'", "kafka_fast runs on Linux only"),
+        (
+            "sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1",
+            "kafka_fast does not support free-threaded Python yet: install it with a standard",
+        ),
+    ],
+)
+def test_what_is_not_supported_is_refused_in_a_sentence(
+    build: Build, before: str, sentence: str
+) -> None:
+    refused = build("--version", BEFORE=before)
+    assert refused.returncode != 0
+    assert refused.stderr.startswith(sentence)
+    assert refused.stderr.count("\n") == 1
 
 
 def test_a_warning_stops_those_who_change_the_code(build: Build) -> None:
