@@ -58,19 +58,31 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_join(pthread_t thread, void** result)
 
 
-# Threads that no signal reaches: a signal must interrupt a Python thread.
+# Threads that no signal reaches: a signal must interrupt a Python thread. Their stacks have the same
+# size everywhere. By default a C library decides, and musl's 128 KiB are little for OpenSSL.
 cdef extern from * nogil:
     """
     #include <pthread.h>
     #include <signal.h>
 
+    #define KF_THREAD_STACK_SIZE (1024 * 1024)
+
     static int kf_start_thread(pthread_t *thread, const char *name, void *(*run)(void *),
                                void *argument) {
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        int failed = pthread_create(thread, NULL, run, argument);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        pthread_attr_t attributes;
+        int failed = pthread_attr_init(&attributes);
+        if (failed) {
+            return failed;
+        }
+        failed = pthread_attr_setstacksize(&attributes, KF_THREAD_STACK_SIZE);
+        if (!failed) {
+            sigset_t all, before;
+            sigfillset(&all);
+            pthread_sigmask(SIG_SETMASK, &all, &before);
+            failed = pthread_create(thread, &attributes, run, argument);
+            pthread_sigmask(SIG_SETMASK, &before, NULL);
+        }
+        pthread_attr_destroy(&attributes);
     #if defined(__linux__)
         if (!failed) {
             pthread_setname_np(*thread, name);

@@ -50,6 +50,32 @@ def test_nothing_is_left_of_closed_producers(kafka: EmbeddedKafka, topic: str) -
     assert kafka.end_offset(topic, 0) == 51
 
 
+@pytest.mark.not_under("thread", "it gives threads stacks of its own")
+def test_native_threads_have_a_stack_of_one_size_everywhere(
+    kafka: EmbeddedKafka, topic: str
+) -> None:
+    """Regression: they had the C library's default, which is 8 MiB or, under musl, 128 KiB."""
+    with Producer(bootstrap_servers=kafka.bootstrap, compression_type="lz4") as producer:
+        producer.send(topic, b"x").result(TIMEOUT)
+        for name in ("kf-data", "kf-codec"):
+            room = eventually(lambda name=name: room_on_stack(name), f"{name} waits")
+            assert 0.75 * MIB < room < MIB, f"{name}: {room:,} bytes"
+
+
+def room_on_stack(thread: str) -> int:
+    """Return how many bytes a thread of this process has left on its stack; 0 if it runs."""
+    for task in Path("/proc/self/task").iterdir():
+        if (task / "comm").read_text() == f"{thread}\n":
+            _, *waits = (task / "syscall").read_text().split()
+            if waits:
+                stack_pointer = int(waits[-2], 16)
+                for line in Path("/proc/self/maps").read_text().splitlines():
+                    start, end = (int(place, 16) for place in line.split()[0].split("-"))
+                    if start <= stack_pointer < end:
+                        return stack_pointer - start
+    return 0
+
+
 @pytest.mark.not_under("address", "its own memory counts as well")
 @pytest.mark.not_under("thread", "its own memory counts as well")
 def test_memory_is_bounded_at_a_broker_that_stands_still() -> None:
