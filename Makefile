@@ -20,14 +20,20 @@
 #   make test-spark40        the Spark tests on PySpark 4.0; test-spark41, test-spark42
 #   make test-long           what takes minutes: a Spark cluster, Spark Connect, many seeds
 #   make test-switches       tests/net, with Python changing threads every microsecond
-#   make test-pythons        the tests that need no broker, on each of PYTHONS
+#   make test-pythons        the tests that need no broker, on each of PYTHONS that is here
+#   make test-newest         most of these on NEWEST (python3.14; or python3.15), in a Debian that this
+#                            makes in CHROOTS (/var/cache/kafka_fast); as root, on Debian
+#   make test-arm64          unit and net on an emulated arm64, made in the same way
 
 PYTHON ?= python3
 SEEDS ?= 500
 SANITIZE_SEEDS ?= 100
 FUZZ_SECONDS ?= 60
 SPARK35_PYTHON ?= $(PYTHON)
-PYTHONS ?= python3.10 python3.12 python3.13
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14 python3.15
+NEWEST ?= python3.14
+export CHROOTS ?= /var/cache/kafka_fast
+export MIRROR
 
 SHELL := /bin/bash
 comma := ,
@@ -38,7 +44,7 @@ comma := ,
 VENV := .venv
 PY := $(VENV)/bin/python
 # First on the PATH: tools that tools start (pycodestyle), and the python3 of Spark's workers.
-export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export PATH := $(abspath $(VENV))/bin:$(PATH)
 unexport PYTHONPATH VIRTUAL_ENV
 
 # Warnings are errors for those who change the code, and in CI. Who only runs the tests or the demo
@@ -85,8 +91,11 @@ $(VENV)/pip.stamp:
 		pathlib.Path(sysconfig.get_path("purelib"), "kafka_fast_checkout.pth").write_text("$(CURDIR)\n")'
 	touch $@
 
+# What Cython translated in one environment is good for another with the same Cython, whose own files
+# would be newer. Of another version it takes no notice of their age.
 $(VENV)/%.stamp: $(VENV)/pip.stamp pyproject.toml
 	$(PY) -m pip install -q --group $*
+	@find $(VENV) -path '*/Cython/Includes/*.pxd' -exec touch -d @0 {} +
 	touch $@
 
 # Has no wheels: pip compiles it, with krb5's headers (Debian: libkrb5-dev).
@@ -135,7 +144,8 @@ stubtest: build $(VENV)/lint.stamp
 # ---- tests ----
 
 .PHONY: check test unit brokers codecs test-without-codecs test-codecs sim fuzz tsan sanitize \
-	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-pythons test-long test-switches
+	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-python test-pythons test-newest \
+	test-arm64 test-long test-switches
 # Without the long simulations even ten of them leave two processors time to spare.
 check: TOGETHER := -n 10 --dist worksteal
 check: build lint
@@ -151,6 +161,7 @@ test:
 	$(MAKE) --no-print-directory tsan
 	$(MAKE) --no-print-directory sanitize-net
 	$(MAKE) --no-print-directory brokers
+	$(MAKE) --no-print-directory test-newest
 	@if [ "$${CI:-}" = true ]; then $(MAKE) --no-print-directory wheel; fi
 	$(call passed,$@)
 
@@ -177,16 +188,21 @@ codecs: build
 
 # As somebody has it whose machine lacks the headers: a clean copy of the checkout, with a .venv of
 # its own, built in place. KAFKA_FAST_NATIVE_CODECS=1 lets the build see that there are none.
+test-without-codecs: export KAFKA_FAST_NATIVE_TLS := 0
+test-without-codecs: export KAFKA_FAST_DEBUG := 0
 test-without-codecs:
 	rm -rf $(COPY) && mkdir -p $(COPY)
 	tar -c --exclude='*.so' --exclude=./build --exclude=./dist --exclude=./wheelhouse \
 		--exclude=.git --exclude='.venv*' --exclude='*.egg-info' --exclude='.*_cache' \
 		--exclude=.hypothesis --exclude=__pycache__ . | tar -x -C $(COPY)
-	KAFKA_FAST_NATIVE_CODECS=$${KAFKA_FAST_NATIVE_CODECS:-0} KAFKA_FAST_NATIVE_TLS=0 \
-		$(MAKE) -C $(COPY) build
-	KAFKA_FAST_NATIVE_CODECS=0 KAFKA_FAST_NATIVE_TLS=0 $(MAKE) -C $(COPY) test-codecs
+	KAFKA_FAST_NATIVE_CODECS=$${KAFKA_FAST_NATIVE_CODECS:-0} $(MAKE) -C $(COPY) build
+	KAFKA_FAST_NATIVE_CODECS=0 $(MAKE) -C $(COPY) test-codecs
 
+# What pip installs of such a build must read every codec, too.
 test-codecs: $(VENV)/test.stamp
+	rm -rf dist && $(PY) -m build --no-isolation --wheel --outdir dist . > build/wheel.log 2>&1 \
+		|| { cat build/wheel.log; exit 1; }
+	wheels/try.sh $(PY) dist/*.whl
 	@lacking=$$($(PY) -c '$(LACKING)'); echo "Python packages serve $${lacking:?no codec here}"
 	$(PYTEST) $(TOGETHER) -m "not broker and not spark" $(MEET_CODECS)
 
@@ -274,15 +290,31 @@ test-spark35:
 test-spark4%:
 	$(call test_spark,.venv-spark4$*,$(PYTHON),'pyspark[connect]==4.$*.*')
 
-# Beside .venv, too: what a process's end, signals and reference counts are is each Python's own.
+# On another Python (PYTHON) in an environment of its own (VENV): what a process's end, signals and
+# reference counts are is each Python's own.
+test-python: build $(VENV)/test.stamp
+	$(PYTEST) $(TOGETHER) -m "not broker and not slow and not spark" --seeds 50 $(TESTS)
+
 test-pythons:
-	for python in $(PYTHONS); do \
-		echo "$$python"; $$python -m venv .venv-$$python; \
-		.venv-$$python/bin/python -m pip install -q --upgrade 'pip>=25.1'; \
-		.venv-$$python/bin/python -m pip install -q --group build --group test; \
-		.venv-$$python/bin/python setup.py -q build_ext --inplace; \
-		PATH="$(CURDIR)/.venv-$$python/bin:$$PATH" .venv-$$python/bin/python -m pytest -q $(TOGETHER) \
-			-m "not broker and not slow and not spark" --seeds 50; done
+	@mkdir -p build && : > $(NOT_RUN)
+	@for python in $(PYTHONS); do \
+		if ! $$python -c '' 2> build/probe.log; then \
+			echo "$$python: not here"; echo "$$python" >> $(NOT_RUN); continue; fi; \
+		echo "$$python"; \
+		$(MAKE) --no-print-directory PYTHON=$$python VENV=.venv-$$python test-python; done
+	$(call passed,$@)
+
+# Newer than what this machine has: Python, gcc and OpenSSL.
+test-newest:
+	$(call optional,tests on $(NEWEST),tests/platforms/newest.sh --probe,\
+		tests/platforms/newest.sh $(NEWEST) tests/unit tests/property tests/net \
+			tests/documentation tests/test_layers.py)
+
+# Each test takes five to ten times as long there.
+test-arm64:
+	$(call optional,tests on arm64,tests/platforms/arm64.sh --probe,\
+		tests/platforms/arm64.sh -n 4 --dist worksteal --timeout 900 \
+			-m "not broker and not slow and not spark" tests/unit tests/property tests/net)
 
 # ---- the site ----
 
@@ -302,7 +334,7 @@ docs: $(VENV)/docs.stamp
 
 .PHONY: demo bench clean
 demo: build $(VENV)/spark.stamp
-	@PYSPARK_PYTHON=$(CURDIR)/$(PY) PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(PY) \
+	@PYSPARK_PYTHON=$(abspath $(PY)) PYSPARK_DRIVER_PYTHON=$(abspath $(PY)) \
 		BOOTSTRAP="$(BOOTSTRAP)" FILE="$(FILE)" SECURE="$(SECURE)" $(PY) examples/demo.py
 
 bench: build $(VENV)/bench.stamp $(VENV)/spark.stamp

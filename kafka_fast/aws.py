@@ -24,7 +24,7 @@ def aws_msk_token_provider(
         })
 
     `sasl.mechanism=AWS_MSK_IAM` does the same without a provider; other clients can use this one.
-    Needs botocore (`pip install 'kafka_fast[aws]'`), whose chain finds the credentials: nothing is
+    Needs botocore (`pip install botocore`), whose chain finds the credentials: nothing is
     asked of AWS before the first connection.
 
     Args:

@@ -21,8 +21,15 @@ const kf_tls_library *kf_tls_library_here(void) {
 
 /* ---- certificates and errors in words ---- */
 
+/* From OpenSSL 3.2 on this error follows the one that says what was wrong with a record. The number
+ * is ours: a build with older headers may run with a newer library. */
+#define RECORD_LAYER_FAILURE 313
+
 void kf_tls_reason(char *into, size_t size) {
     unsigned long last = ERR_peek_last_error();
+    if (ERR_GET_LIB(last) == ERR_LIB_SSL && ERR_GET_REASON(last) == RECORD_LAYER_FAILURE) {
+        last = ERR_peek_error();
+    }
     const char *text = ERR_reason_error_string(last);
     snprintf(into, size, "%s", text != NULL ? text : last != 0 ? "an error without a name" : "");
 }

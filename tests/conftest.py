@@ -5,6 +5,7 @@ Apache Kafka, started once for the whole run; tests that use them are marked `br
 or Maven they are skipped with that reason, and fail where CI=true, because there nothing may be
 skipped silently. The same holds for tests marked `native_codec` in a build that has no library for
 the codec.
+Tests of a peer that has no wheels for this Python are skipped, too.
 Tests marked `not_under` are skipped under the sanitizers that they name (tests/sanitize).
 """
 
@@ -14,7 +15,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.abc import MetaPathFinder
+from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,6 +39,24 @@ settings.load_profile("any machine")
 # A shell has its background jobs ignore Ctrl-C, and so would the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+NOT_PACKAGED = {"confluent_kafka"} if sys.version_info >= (3, 15) else set()
+"""Peers without wheels for this Python; pyproject.toml leaves them out, too."""
+
+
+class NotPackaged(MetaPathFinder):
+    """Skips each test, or file of tests, that imports such a peer and does not find it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> None:
+        """Find nothing."""
+        if fullname in NOT_PACKAGED:
+            why = f"{fullname} has no wheels for Python {sys.version_info[0]}.{sys.version_info[1]}"
+            pytest.skip(why, allow_module_level=True)
+
+
+sys.meta_path.append(NotPackaged())
 
 SHORT_ENOUGH_FOR_AN_ID = 20
 BROKER_FIXTURES = {

@@ -3,8 +3,8 @@
 #
 # The wheel is made from the source archive, not from the checkout, so that a file which the archive
 # lacks is missed here and not by a user, and with a compiler that warns, which must stop nobody. The
-# repaired wheel carries the codec libraries; the smoke test runs in an environment that has nothing
-# else, outside the checkout. What README.md says of pip is tried with that.
+# repaired wheel carries the codec libraries; try.sh tries it in an environment that has nothing else,
+# outside the checkout. What README.md says of pip is tried with that.
 set -euo pipefail
 
 python=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
@@ -24,11 +24,16 @@ CFLAGS="-Wall -Wextra" "$python" -m build --no-isolation --wheel --outdir dist "
 grep -q "warning:" "$work/build.log" || { echo "the compiler was to warn, and did not"; exit 1; }
 grep "^kafka_fast: " "$work/build.log" || true # which codecs are missing
 
+echo "---- what a package index would say"
+"$python" -m twine check --strict dist/*
+"$python" wheels/classifiers.py dist/*.whl
+
 echo "---- what it links"
 if "$python" -m auditwheel repair --strip -w wheelhouse dist/*.whl; then
     "$python" -m auditwheel show wheelhouse/*.whl
 else
-    # No policy fits a C library as new as this machine's, or patchelf is missing: good for here.
+    # No policy fits a C library as new as this machine's, or patchelf is missing.
+    echo "this wheel carries no library: it is for this machine"
     mkdir -p wheelhouse
     cp dist/*.whl wheelhouse/
     mkdir "$work/unpacked"
@@ -37,8 +42,5 @@ else
 fi
 
 echo "---- smoke test in a clean environment"
-"$python" -m venv "$work/venv"
-"$work/venv/bin/python" -m pip install -q --no-index --no-deps wheelhouse/*.whl
-cd "$work"
-"$work/venv/bin/python" -I "$root/wheels/smoke.py"
+wheels/try.sh "$python" wheelhouse/*.whl
 ls -l "$root/wheelhouse"

@@ -1,13 +1,15 @@
-"""What an installed wheel must be able to do with nothing else installed.
+"""What an installed wheel must be able to do with nothing installed beside what it requires.
 
-Run by an interpreter that has kafka_fast and no other package, outside the checkout: every module
-can be imported, `info` prints, a record batch survives each codec, and all of it is small. With
-`--all-codecs`, as for a wheel that others install, all of them must have been compiled in.
+Run by an interpreter that has kafka_fast and these packages only, outside the checkout: every
+module can be imported, `info` prints, a record batch survives each codec, and all of it is small.
+With `--all-codecs`, as for a wheel that others install, all of them must have been compiled in, and
+the wheel must require no package.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import pkgutil
 import subprocess
 import sys
@@ -56,6 +58,12 @@ def round_trip(codec: Codec) -> None:
         raise SystemExit(f"a batch did not survive {codec.name}")
 
 
+def required() -> list[str]:
+    """Return the packages that pip installs with kafka_fast, whoever asks for it."""
+    named = importlib.metadata.requires("kafka_fast") or []
+    return [package for package in named if "extra ==" not in package]
+
+
 def missing_tls(info: str) -> bool:
     """Return whether the wheel has no OpenSSL of its own, by what `info` prints."""
     return not any(line.startswith("TLS:") and "native" in line for line in info.splitlines())
@@ -80,14 +88,15 @@ def main() -> int:
         raise SystemExit(f"not compiled in: {', '.join(missing)}")
     if missing_tls(info) and "--all-codecs" in sys.argv[1:]:
         raise SystemExit("TLS is not compiled in")
-    codecs = [Codec[name.upper()] for name, server in available.items() if server]
+    if required() and not missing:
+        raise SystemExit(f"all codecs are compiled in, and yet it requires {required()}")
+    codecs = [Codec[name.upper()] for name in available]
     for codec in [Codec.NONE, *codecs]:
         round_trip(codec)
     size = installed_size(installed.parent)
     if size > INSTALLED_SIZE_MAX:
         raise SystemExit(f"{size:,} bytes installed, more than {INSTALLED_SIZE_MAX:,}")
-    names = ", ".join(codec.name for codec in codecs)
-    print(f"smoke: {modules} modules, codecs {names}, {size:,} bytes installed: ok")
+    print(f"smoke: {modules} modules, all codecs, {size:,} bytes installed: ok")
     return 0
 
 

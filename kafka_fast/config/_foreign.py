@@ -180,7 +180,8 @@ ADVICE: tuple[Advice, ...] = (
         so_anyway=("0",),
     ),
     Advice(
-        ("stats.cb", "throttle.cb"), "call metrics() when you want to know, as often as you like"
+        ("stats.cb", "throttle.cb", "metrics.collector"),
+        "call metrics() when you want to know, as often as you like",
     ),
     Advice(
         ("metrics.enabled", "metric.group.prefix"),

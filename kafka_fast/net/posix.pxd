@@ -58,8 +58,8 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_join(pthread_t thread, void** result)
 
 
-# Threads that no signal reaches: a signal must interrupt a Python thread. Their stacks have the same
-# size everywhere. By default a C library decides, and musl's 128 KiB are little for OpenSSL.
+# Threads that no signal reaches: a signal must interrupt a Python thread. Their stacks have one
+# size everywhere: by default a C library decides, and musl's 128 KiB are little for OpenSSL.
 cdef extern from * nogil:
     """
     #include <pthread.h>

@@ -25,7 +25,7 @@ NO_PYTHON = re.compile(r'Cannot run program "([^"\n]*py[^"/\n]*)"[^\n]*?error=\d
 OTHER_PYTHON = re.compile(r"\[PYTHON_VERSION_MISMATCH\] ([^\n]+?\.)(?:\s|$)")
 NO_PACKAGE = re.compile(
     r"^ModuleNotFoundError: (No module named 'pyarrow')"
-    r"|((?:PyArrow|Pandas) >= [\d.]+ must be installed; however, [^\n]+?)\.?$",
+    r"|((PyArrow|Pandas) >= ([\d.]+) must be installed; however, [^\n]+?)\.?$",
     re.MULTILINE,
 )
 
@@ -113,9 +113,9 @@ def _setup_error(text: str, *, on_driver: bool) -> SparkSetupError | None:
         where = (
             f"the driver's Python, {sys.executable}," if on_driver else "a Spark worker's Python"
         )
-        extra = "spark" if on_driver else "arrow"
+        module, versions, name, version = no_package.groups()
+        package = "pyarrow" if module else f"'{name.lower()}>={version}'"
         return SparkSetupError(
-            f"{where} lacks what write_df needs: {no_package[1] or no_package[2]}; "
-            f"pip install 'kafka_fast[{extra}]' there"
+            f"{where} lacks what write_df needs: {module or versions}; pip install {package} there"
         )
     return None

@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from tests.documentation.pages import ROOT, RUN, all_pages, blocks
+from tests.documentation.pages import ROOT, RUN, all_pages, blocks, markdown_files
 
 OF_THE_SYSTEM = "Name or service not known|Connection reset by peer|Connection refused"
 VARIABLE = re.compile(
@@ -18,6 +18,10 @@ VARIABLE = re.compile(
 )
 ENDINGS = re.compile(r"^\* (`.+?`):\s", re.MULTILINE | re.DOTALL)
 """How an item of a list begins: with the messages that it explains."""
+
+
+FROM_AN_INDEX = re.compile(r"pip install [^`\n]*(?<![\w/])kafka[-_]fast(?!_)")
+"""A file has a folder before its name: wheelhouse/kafka_fast-*.whl."""
 
 
 @cache
@@ -74,3 +78,23 @@ def test_there_are_messages_to_compare() -> None:
     said = fragments("there is no topic 'typo' (yet); it is read once there is one")
     assert said == ["there is no topic", "it is read once there is one"]
     assert not is_said("it is written once there is one")
+
+
+@pytest.mark.parametrize("place", [*sorted(markdown_files()), "the sources"])
+def test_nobody_is_told_to_install_from_an_index_what_no_index_has(place: str) -> None:
+    """Regression: `pip install 'kafka_fast[arrow]'` stood on pages and in errors, and failed."""
+    text = sources() if place == "the sources" else (ROOT / place).read_text(encoding="utf-8")
+    assert FROM_AN_INDEX.findall(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("pip install 'kafka_fast[arrow]'", True),
+        ("RUN pip install -q kafka-fast", True),
+        ("pip install wheelhouse/kafka_fast-*.whl pyarrow", False),
+        ("pip install '.[arrow]'", False),
+    ],
+)
+def test_what_an_index_would_be_asked_for(text: str, is_one: bool) -> None:
+    assert bool(FROM_AN_INDEX.search(text)) is is_one

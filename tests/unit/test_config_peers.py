@@ -131,6 +131,7 @@ def test_every_property_is_taken_or_answered_with_what_to_do(peer: str) -> None:
     ("client", "name", "advice"),
     [
         ("consumer", "stats_cb", r"call metrics\(\)"),
+        ("producer", "metrics_collector", r"call metrics\(\)"),
         ("consumer", "enable.auto.offset.store", r"commit\(records\)"),
         ("consumer", "topics", r"consumer\.subscribe"),
         ("consumer", "Consumer_Timeout_MS", r"poll\(timeout\)"),

@@ -42,7 +42,7 @@ def make_assertions(settings: OidcSettings, wall: Callable[[], float]) -> MakeAs
     if importlib.util.find_spec("cryptography") is None:
         raise ConfigError(
             "to sign assertions (sasl.oauthbearer.assertion.…) needs the package cryptography: "
-            "pip install 'kafka_fast[oauth]'"
+            "pip install cryptography"
         )
     return lambda: _signed(settings, wall())
 

@@ -56,7 +56,7 @@ class AwsLogin:
         """
         if importlib.util.find_spec("botocore") is None:
             raise ConfigError(
-                "to authenticate with AWS needs the package botocore: pip install 'kafka_fast[aws]'"
+                "to authenticate with AWS needs the package botocore: pip install botocore"
             )
         self._region = region
         self._profile = profile

@@ -49,9 +49,7 @@ class KerberosLogin:
             ConfigError: the package gssapi is not installed.
         """
         if importlib.util.find_spec("gssapi") is None:
-            raise ConfigError(
-                "sasl.mechanism=GSSAPI needs the package gssapi: pip install 'kafka_fast[gssapi]'"
-            )
+            raise ConfigError("sasl.mechanism=GSSAPI needs the package gssapi: pip install gssapi")
         self._service = service or SERVICE
         self._principal = principal
         self._host = host

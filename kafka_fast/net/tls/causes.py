@@ -82,8 +82,11 @@ RENEGOTIATION = (
 
 CHANGED = "sent a record that was changed on its way"
 
-WITHOUT_TLS = ("wrong version number", "record layer failure")
+WITHOUT_TLS = "wrong version number"
 """OpenSSL's words for bytes that are no TLS record."""
+
+BAD_RECORD = "record layer failure"
+"""All that Python's `ssl` tells of such bytes, and of a changed record, from OpenSSL 3.2 on."""
 
 ALERTS = {
     "certificate required": NO_CLIENT_CERTIFICATE,
@@ -114,6 +117,7 @@ REASONS = {
     "ca md too weak": "wants weak cryptography: its certificate's signature is too weak",
     "decryption failed or bad record mac": CHANGED,
     "bad record mac": CHANGED,
+    BAD_RECORD: CHANGED,
 }
 """What this side finds, in the same way."""
 
@@ -140,8 +144,10 @@ def refused(failure: Failure, host: str, protocol: str) -> str:
         speaker = foreign_protocol(failure.head)
         talks = f"talks like {speaker}" if speaker else "answered without TLS"
         return f"it {talks}{_plaintext(protocol)}"
-    if alike(failure.reason) in WITHOUT_TLS:
+    if alike(failure.reason) == WITHOUT_TLS:
         return f"it answered without TLS{_plaintext(protocol)}"
+    if alike(failure.reason) == BAD_RECORD:
+        return f"it answered without TLS, or {CHANGED}{_plaintext(protocol)}"
     if failure.reason:
         return f"it {_said(failure.reason, was_asked=failure.was_asked)}"
     why = os.strerror(failure.error) if failure.error else "it closed the connection"

@@ -148,7 +148,7 @@ def read_jks(blob: Blob, place: str, key_password: bytes | None = None) -> JavaS
         import jks  # type: ignore[import-untyped]  # only those who have such a file
     except ImportError as error:
         raise ConfigError(
-            f"{place} is a JKS file: pip install 'kafka-fast[jks]' reads it, or make a PKCS12 file "
+            f"{place} is a JKS file: pip install pyjks reads it, or make a PKCS12 file "
             "of it: keytool -importkeystore -deststoretype PKCS12"
         ) from error
     wrong = (jks.util.KeystoreSignatureException, jks.util.DecryptionFailureException)

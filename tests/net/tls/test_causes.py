@@ -14,6 +14,7 @@ from kafka_fast.config._security_settings import Store, TlsSettings
 from kafka_fast.control.link_errors import close_error
 from kafka_fast.control.messages import CloseReason
 from kafka_fast.errors import TlsError
+from kafka_fast.net.tls.causes import Failure, broken, refused
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 from kafka_fast.values import replace
 from tests.net.tls.harness import client_with, echo, server_context
@@ -252,6 +253,15 @@ def test_a_listener_that_answers_without_tls(
     assert PLAINTEXT in text
     if way == "native":
         assert words in text
+
+
+def test_all_that_python_says_of_a_bad_record_from_openssl_3_2_on() -> None:
+    """The relay's words, whichever OpenSSL this Python has."""
+    said = refused(Failure(reason="RECORD_LAYER_FAILURE"), "broker", "SSL")
+    assert said.startswith("it answered without TLS, or sent a record that was changed on its way")
+    assert PLAINTEXT in said
+    later = broken("record layer failure", was_asked=False)
+    assert later == "it sent a record that was changed on its way"
 
 
 def test_a_listener_that_closes(way: str, settings: TlsSettings) -> None:

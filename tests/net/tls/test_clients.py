@@ -130,6 +130,8 @@ def test_errors_of_the_constructor_hold_no_password(
     assert traces(caught.value) == []
 
 
+# The clients' threads are what Python means, and what this test is about.
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_a_child_process_leaves_the_connections_alone(
     secure: Secure, kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer
 ) -> None:

@@ -52,8 +52,6 @@ def test_a_cause_that_spark_names_is_kept() -> None:
 
 
 WORKER = "a Spark worker's Python lacks what write_df needs: "
-ARROW = "; pip install 'kafka_fast[arrow]' there"
-
 
 PYTHON = (
     "which PYSPARK_PYTHON or spark.pyspark.python names: have it on every node, or in the archive "
@@ -67,18 +65,24 @@ VERSIONS = "Python in worker has different version: 3.12 than that in driver: 3.
     [
         (
             "import pyarrow as pa\nModuleNotFoundError: No module named 'pyarrow'\n\tat x",
-            f"{WORKER}No module named 'pyarrow'{ARROW}",
+            f"{WORKER}No module named 'pyarrow'; pip install pyarrow there",
         ),
         (
             (
                 "base.PySparkImportError: [PACKAGE_NOT_INSTALLED] PyArrow >= 18.0.0 must be "
                 "installed; however, it was not found.\n"
             ),
-            f"{WORKER}PyArrow >= 18.0.0 must be installed; however, it was not found{ARROW}",
+            (
+                f"{WORKER}PyArrow >= 18.0.0 must be installed; however, it was not found; "
+                "pip install 'pyarrow>=18.0.0' there"
+            ),
         ),
         (
             "ImportError: PyArrow >= 4.0.0 must be installed; however, your version was 3.0.0.\nx",
-            f"{WORKER}PyArrow >= 4.0.0 must be installed; however, your version was 3.0.0{ARROW}",
+            (
+                f"{WORKER}PyArrow >= 4.0.0 must be installed; however, your version was 3.0.0; "
+                "pip install 'pyarrow>=4.0.0' there"
+            ),
         ),
         (
             (
@@ -120,7 +124,7 @@ def test_what_the_driver_itself_lacks() -> None:
     )
     assert str(raised) == (
         f"the driver's Python, {sys.executable}, lacks what write_df needs: Pandas >= 2.2.0 must "
-        "be installed; however, it was not found; pip install 'kafka_fast[spark]' there"
+        "be installed; however, it was not found; pip install 'pandas>=2.2.0' there"
     )
 
 

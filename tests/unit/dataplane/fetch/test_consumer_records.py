@@ -141,9 +141,11 @@ def test_columns(records: ConsumerRecords) -> None:
 
 
 def test_columns_hold_the_only_references(records: ConsumerRecords) -> None:
+    # The column, `item` and, up to Python 3.13, the argument.
+    expected = 3 if sys.version_info < (3, 14) else 2
     for column in (records.values(), [value + b"!" for value in records.values()]):
         item = column[5]
-        assert sys.getrefcount(item) == 3  # the column, `item` and the argument
+        assert sys.getrefcount(item) == expected
     if sys.version_info < (3, 12):  # from there on None is immortal
         before = sys.getrefcount(None)
         keys = records.keys()

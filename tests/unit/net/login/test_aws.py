@@ -159,7 +159,7 @@ def test_a_profile_that_is_not_there() -> None:
 
 def test_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install 'kafka_fast\[aws\]'"):
+    with pytest.raises(ConfigError, match=r"pip install botocore"):
         make_mechanism(SaslSettings(mechanism="AWS_MSK_IAM"))
 
 

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Unit and network tests on arm64: compiled across, run by an emulator on this machine.
+#
+#   arm64.sh --probe       say in the last line why this machine cannot run them, or succeed
+#   arm64.sh [ARGUMENT…]   build, and run pytest with these arguments
+#
+# The chroot is of this machine's release of Debian, whose Python then compiles for the chroot's.
+# Its packages are only unpacked: their own scripts would take the emulator twenty minutes. On x86-64
+# an emulator keeps the memory order of x86-64, so this finds no missing barrier.
+set -euo pipefail
+. "$(dirname "$0")/chroot.sh"
+
+PYTHON=/usr/bin/python3
+EMULATOR=/usr/bin/qemu-aarch64-static
+TRIPLET=aarch64-linux-gnu
+PACKAGES=(bash coreutils findutils grep sed procps libc-bin tzdata openssl python3 python3-dev
+    libc6-dev libssl-dev liblz4-dev libzstd-dev libsnappy-dev libdeflate-dev zlib1g-dev)
+# Programs of arm64 in the words of the kernel's binfmt_misc; F opens the emulator once, outside of
+# the chroot.
+ZEROS='\x00\x00\x00\x00\x00\x00\x00\x00'
+MAGIC="\\x7fELF\\x02\\x01\\x01\\x00$ZEROS\\x02\\x00\\xb7\\x00"
+MASK='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
+FORMAT=kafka-fast-arm64
+
+if [ "${1:-}" = --probe ]; then
+    probe_chroot "$EMULATOR=qemu-user-static" "$TRIPLET-gcc=gcc-aarch64-linux-gnu" \
+        "$PYTHON=python3-venv python3-dev"
+    exit
+fi
+
+# binfmt FILE TEXT: write a text into a file of binfmt_misc, which is mounted for that only.
+binfmt() {
+    unshare --mount -- bash -euo pipefail -c '
+        folder=/proc/sys/fs/binfmt_misc
+        [ -e "$folder/register" ] || mount -t binfmt_misc binfmt_misc "$folder"
+        echo "$2" > "$folder/$1"' bash "$1" "$2"
+}
+
+make_chroot arm64 "$(. /etc/os-release && echo "$VERSION_CODENAME")" extract arm64 "${PACKAGES[@]}"
+[ -e "$root/etc/passwd" ] || echo root:x:0:0:root:/root:/bin/bash > "$root/etc/passwd"
+if ! chroot "$root" /usr/bin/true 2> /dev/null; then
+    binfmt register ":$FORMAT:M::$MAGIC:$MASK:$EMULATOR:OCF"
+    trap 'binfmt "$FORMAT" -1' EXIT
+fi
+
+cd "$CHECKOUT"
+venv=build/arm64
+make --no-print-directory PYTHON="$PYTHON" VENV="$venv" "$venv/build.stamp"
+version=$("$venv/bin/python" -c 'import sys; print(f"{sys.version_info[0]}.{sys.version_info[1]}")')
+PKG_CONFIG_SYSROOT_DIR=$root \
+    PKG_CONFIG_LIBDIR="$root/usr/lib/$TRIPLET/pkgconfig:$root/usr/share/pkgconfig" \
+    CC="$TRIPLET-gcc --sysroot=$root" LDSHARED="$TRIPLET-gcc --sysroot=$root -shared" \
+    AR="$TRIPLET-ar" CPPFLAGS="-I$root/usr/include/python$version" \
+    SETUPTOOLS_EXT_SUFFIX=".cpython-${version/./}-$TRIPLET.so" _PYTHON_HOST_PLATFORM=linux-aarch64 \
+    "$venv/bin/python" setup.py -q build_ext --inplace
+
+# The group `test`, without what has no wheels: a C package would have to be compiled across.
+mapfile -t packages < <("$venv/bin/python" -c 'import tomllib
+for package in tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["test"]:
+    if not package.startswith("pyjks"):
+        print(package)')
+if ! cmp -s pyproject.toml "$root/site/pyproject.toml"; then
+    rm -rf "$root/site"
+    "$venv/bin/python" -m pip install -q --target "$root/site" --python-version "$version" \
+        --platform manylinux_2_28_aarch64 --platform manylinux2014_aarch64 --only-binary=:all: \
+        "${packages[@]}"
+    cp pyproject.toml "$root/site"
+fi
+in_chroot env PYTHONPATH=/site:/checkout python3 -m pytest -q -p no:cacheprovider "$@"
