@@ -153,6 +153,19 @@ def test_what_an_index_shows_links_to_the_repository(build: Build, tmp_path: Pat
     assert f"Source, {place}" in (said.get_all("Project-URL") or [])
 
 
+def test_the_supported_pythons_are_the_same_everywhere() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    minors = re.findall(r":: Python :: 3\.(\d+)", project)
+    assert f'requires-python = ">=3.{minors[0]}"' in project
+    (wheels,) = re.findall(r'^build = "(.*)"', project, re.MULTILINE)
+    assert wheels.split() == [f"cp3{minor}-*" for minor in minors]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "PYTHONS ?= " + " ".join(f"python3.{minor}" for minor in minors) in makefile
+    for name in ("README.md", "docs/support.md", "setup.py"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert f"CPython 3.{minors[0]} to 3.{minors[-1]}" in text, name
+
+
 @pytest.mark.parametrize(
     ("before", "sentence"),
     [
