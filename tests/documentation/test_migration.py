@@ -117,7 +117,9 @@ def test_which_keywords_of_the_peers_must_go() -> None:
     assert all(name in refusal.replace(".", "_") for name, refusal in refused.items())
     meaningless = {name for name in refused if not name.startswith(("sasl_", "ssl_"))}
     page = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert meaningless - {"partitioner"} == set(re.findall(r"`([a-z0-9_]+)`", must_go(page)))
+    told = set(re.findall(r"`([a-z0-9_]+)`", must_go(page)))
+    newer = {"metrics_collector"}  # of aiokafka 0.15, which this Python may not have
+    assert meaningless - {"partitioner"} | newer == told
 
 
 def defaults_of_their_consumers() -> list[dict[str, object]]:

@@ -37,4 +37,5 @@ environment=(HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sb
 while read -r name; do
     environment+=("$name=${!name}")
 done < <(compgen -e | grep -E "^($kept)\$" || true)
-exec chroot "$root" env -i "${environment[@]}" sh -c 'cd /checkout && exec "$@"' sh "$@"
+# Not by exec: this shell is the first process of its namespace, and ends the orphans of the others.
+chroot "$root" env -i "${environment[@]}" sh -c 'cd /checkout && exec "$@"' sh "$@"
