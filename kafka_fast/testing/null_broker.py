@@ -19,6 +19,7 @@ import ctypes
 import hashlib
 import json
 import os
+import platform
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -78,6 +79,8 @@ class NullBrokerStats:
 def build() -> Path:
     """Compile the program, unless these sources are compiled already; return its path.
 
+    One checkout may be used by several systems, as by the one in a chroot: each has its program.
+
     Raises:
         NullBrokerError: no sources beside the package, no compiler, or a compiler error.
     """
@@ -85,7 +88,8 @@ def build() -> Path:
     headers = [*sorted(SOURCES.glob("*.h")), SHARED / "kf_crc32c.h"]
     if len(sources) < 2:
         raise NullBrokerError(f"the null broker's sources are not at {SOURCES}: not a checkout")
-    digest = hashlib.sha256(" ".join(COMPILE).encode())
+    system = [platform.machine(), *platform.libc_ver()]
+    digest = hashlib.sha256(" ".join([*COMPILE, *system]).encode())
     for path in [*sources, *headers]:
         digest.update(path.read_bytes())
     folder = ROOT / "build" / "null_broker"

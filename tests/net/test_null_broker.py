@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import socket
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -42,6 +44,7 @@ from kafka_fast.protocol.apis.produce import (
 from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.record import read_batches
 from kafka_fast.record._writer import RecordBatchBuilder
+from kafka_fast.testing import null_broker
 from kafka_fast.testing.null_broker import NullBroker, NullBrokerError
 
 R = TypeVar("R", bound=Response)
@@ -393,6 +396,14 @@ def test_it_has_to_run():
         broker.close()
         with pytest.raises(UsageError, match="not running"):
             broker.stats()
+
+
+def test_each_system_has_its_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Regression: what a chroot with a newer C library had compiled did not run outside."""
+    monkeypatch.setattr(null_broker, "ROOT", tmp_path)
+    here = null_broker.build()
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "9.99"))
+    assert null_broker.build() != here
 
 
 def test_it_ends_with_its_parent():

@@ -13,7 +13,7 @@ set -euo pipefail
 PYTHON=/usr/bin/python3
 EMULATOR=/usr/bin/qemu-aarch64-static
 TRIPLET=aarch64-linux-gnu
-PACKAGES=(bash coreutils findutils grep sed procps libc-bin tzdata openssl python3 python3-dev
+PACKAGES=(gcc bash coreutils findutils grep sed procps libc-bin tzdata openssl python3 python3-dev
     libc6-dev libssl-dev liblz4-dev libzstd-dev libsnappy-dev libdeflate-dev zlib1g-dev)
 # Programs of arm64 in the words of the kernel's binfmt_misc; F opens the emulator once, outside of
 # the chroot.
