@@ -49,7 +49,8 @@ make --no-print-directory PYTHON="$PYTHON" VENV="$venv" "$venv/build.stamp"
 version=$("$venv/bin/python" -c 'import sys; print(f"{sys.version_info[0]}.{sys.version_info[1]}")')
 PKG_CONFIG_SYSROOT_DIR=$root \
     PKG_CONFIG_LIBDIR="$root/usr/lib/$TRIPLET/pkgconfig:$root/usr/share/pkgconfig" \
-    CC="$TRIPLET-gcc --sysroot=$root" LDSHARED="$TRIPLET-gcc --sysroot=$root -shared" \
+    CC="$TRIPLET-gcc --sysroot=$root" \
+    LDSHARED="$TRIPLET-gcc --sysroot=$root -shared -Wl,--no-warn-search-mismatch" \
     AR="$TRIPLET-ar" CPPFLAGS="-I$root/usr/include/python$version" \
     SETUPTOOLS_EXT_SUFFIX=".cpython-${version/./}-$TRIPLET.so" _PYTHON_HOST_PLATFORM=linux-aarch64 \
     "$venv/bin/python" setup.py -q build_ext --inplace
