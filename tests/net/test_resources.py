@@ -58,13 +58,15 @@ import threading
 threading.stack_size(1 << 20)
 
 from kafka_fast import Producer
+from kafka_fast.record import codecs_available
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.test_resources import TIMEOUT, eventually, room_on_stack
 
 with EmbeddedKafka(brokers=1) as kafka:
     with Producer(bootstrap_servers=kafka.bootstrap, compression_type="lz4") as producer:
         producer.send("t", b"x").result(TIMEOUT)
-        for name in ("kf-data", "kf-codec"):
+        # Python compresses where the build has no library for lz4.
+        for name in ("kf-data", *(["kf-codec"] if codecs_available()["lz4"] == "native" else [])):
             print(eventually(lambda: room_on_stack(name), f"{name} waits"))
 """
 GIB = 1 << 30
@@ -82,7 +84,8 @@ def test_native_threads_have_a_stack_of_one_size_everywhere() -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (GIB, most)),
     )
     rooms = [int(line) for line in done.stdout.splitlines()]
-    assert len(rooms) == 2, done.stderr
+    assert done.returncode == 0, done.stderr
+    assert rooms
     assert all(0.75 * MIB < room < 0.5 * GIB for room in rooms)
 
 

@@ -88,7 +88,7 @@ def build(tmp_path: Path) -> Build:
             env={**kept, **mine, "KAFKA_FAST_NATIVE_CODECS": "0", **variables},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=110,
         )
 
     return run
