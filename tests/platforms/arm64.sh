@@ -28,19 +28,19 @@ if [ "${1:-}" = --probe ]; then
     exit
 fi
 
-# binfmt FILE TEXT: write a text into a file of binfmt_misc, which is mounted for that only.
-binfmt() {
-    unshare --mount -- bash -euo pipefail -c '
-        folder=/proc/sys/fs/binfmt_misc
-        [ -e "$folder/register" ] || mount -t binfmt_misc binfmt_misc "$folder"
-        echo "$2" > "$folder/$1"' bash "$1" "$2"
-}
+# Newer kernels forget a format when nobody has binfmt_misc mounted. So it is mounted for this script,
+# in a namespace of its own.
+if [ -z "${KAFKA_FAST_ARM64:-}" ]; then
+    KAFKA_FAST_ARM64=1 exec unshare --mount -- "$0" "$@"
+fi
 
 make_chroot arm64 "$(. /etc/os-release && echo "$VERSION_CODENAME")" extract arm64 "${PACKAGES[@]}"
 [ -e "$root/etc/passwd" ] || echo root:x:0:0:root:/root:/bin/bash > "$root/etc/passwd"
 if ! chroot "$root" /usr/bin/true 2> /dev/null; then
-    binfmt register ":$FORMAT:M::$MAGIC:$MASK:$EMULATOR:OCF"
-    trap 'binfmt "$FORMAT" -1' EXIT
+    formats=/proc/sys/fs/binfmt_misc
+    [ -e "$formats/register" ] || mount -t binfmt_misc binfmt_misc "$formats"
+    echo ":$FORMAT:M::$MAGIC:$MASK:$EMULATOR:OCF" > "$formats/register"
+    trap 'echo -1 > "$formats/$FORMAT"' EXIT
 fi
 
 cd "$CHECKOUT"
