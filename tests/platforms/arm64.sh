@@ -35,7 +35,10 @@ if [ -z "${KAFKA_FAST_ARM64:-}" ]; then
 fi
 
 make_chroot arm64 "$(. /etc/os-release && echo "$VERSION_CODENAME")" extract arm64 "${PACKAGES[@]}"
+# What the packages' scripts would have made.
+[ -e "$root/bin/sh" ] || ln -s bash "$root/bin/sh"
 [ -e "$root/etc/passwd" ] || echo root:x:0:0:root:/root:/bin/bash > "$root/etc/passwd"
+[ -e "$root/etc/hosts" ] || echo 127.0.0.1 localhost > "$root/etc/hosts"
 if ! chroot "$root" /usr/bin/true 2> /dev/null; then
     formats=/proc/sys/fs/binfmt_misc
     [ -e "$formats/register" ] || mount -t binfmt_misc binfmt_misc "$formats"
