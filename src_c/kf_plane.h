@@ -68,6 +68,7 @@ enum kf_command_kind {
     KF_COMMAND_VERDICT, /* on one batch of a frozen queue, see kf_verdict */
     KF_COMMAND_THAW, /* queue, generation: go on at `at`; single: one in flight first */
     KF_COMMAND_FAIL_QUEUE, /* fail all of a queue's batches that are in no request */
+    KF_COMMAND_RESTART_TOPIC, /* its logs are empty: it was deleted and created again */
     /* of the fetch side */
     KF_COMMAND_PROGRAM_FETCH, /* session: how the link fetches */
     KF_COMMAND_ADD_STREAM,

@@ -57,7 +57,7 @@ kf_topic *kf_topic_new(kf_producer *producer, uint64_t seed) {
 }
 
 static void topic_free(kf_topic *topic) {
-    for (int32_t i = 0; i < topic->partition_count; i++) {
+    for (int32_t i = 0; i < topic->queue_count; i++) {
         kf_queue_destroy(topic->queues[i]);
         free(topic->queues[i]);
     }
@@ -77,7 +77,7 @@ static void topic_free(kf_topic *topic) {
 /* A new array: the queues that exist, and memory for those to be added. NULL: out of memory. */
 static kf_queue **extend(const kf_topic *topic, int32_t count) {
     kf_queue **queues = calloc((size_t)count, sizeof *queues);
-    int32_t i = topic->partition_count;
+    int32_t i = topic->queue_count;
     if (queues == NULL) {
         return NULL;
     }
@@ -87,7 +87,7 @@ static kf_queue **extend(const kf_topic *topic, int32_t count) {
     for (; i < count; i++) {
         queues[i] = malloc(sizeof **queues);
         if (queues[i] == NULL) {
-            while (i-- > topic->partition_count) {
+            while (i-- > topic->queue_count) {
                 free(queues[i]);
             }
             free(queues);
@@ -104,15 +104,23 @@ bool kf_topic_grow(kf_producer *producer, kf_topic *topic, int32_t count, int64_
         free(retired);
         return false;
     }
-    for (int32_t i = topic->partition_count; i < count; i++) {
-        kf_queue_init(queues[i], producer, topic, first_id + i - topic->partition_count, i);
+    for (int32_t i = topic->queue_count; i < count; i++) {
+        kf_queue_init(queues[i], producer, topic, first_id + i - topic->queue_count, i);
     }
     retired->queues = topic->queues;
     retired->next = topic->retired;
     topic->retired = retired;
     topic->queues = queues;
+    topic->queue_count = count;
     topic->partition_count = count;
     return true;
+}
+
+void kf_topic_resize(kf_topic *topic, int32_t count) {
+    topic->partition_count = count;
+    if (topic->sticky >= count) {
+        topic->sticky = -1;
+    }
 }
 
 void kf_producer_free(kf_producer *producer) {

@@ -80,6 +80,8 @@ kf_topic *kf_topic_new(kf_producer *producer, uint64_t seed);
 /* Add queues up to `count` partitions; the first new one gets `first_id`, the next ones count on.
  * False: out of memory, and nothing has changed. */
 bool kf_topic_grow(kf_producer *producer, kf_topic *topic, int32_t count, int64_t first_id);
+/* Let records go to the first `count` partitions, 1 or more, whose queues are there. */
+void kf_topic_resize(kf_topic *topic, int32_t count);
 
 /* True if news came in that may end a sleep of this level. */
 bool kf_producer_has_news(kf_producer *producer, int level);

@@ -139,7 +139,9 @@ struct kf_topic {
     size_t field_size[KF_TOPIC_FORMATS];
     kf_queue **queues; /* by partition; replaced, never changed, when partitions are added */
     kf_retired *retired;
-    int32_t partition_count;
+    int32_t queue_count;
+    int32_t partition_count; /* records may go there; fewer than queues if the topic was made anew
+                              * with fewer partitions */
     int32_t id;           /* counts topics as they are made: the order of topics in a request */
     int32_t sticky; /* partition of records without a key; -1: choose */
     int64_t sticky_left; /* bytes that are left of its share; at 0 or below the partitioner leaves

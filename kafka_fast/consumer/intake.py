@@ -42,6 +42,9 @@ class FetchSide(Protocol):
     def watermarks(self, stream_id: int) -> tuple[int, int, int]:
         """Return high watermark, last stable offset and log start offset; -1: not told."""
 
+    def forget_watermarks(self, stream_id: int) -> None:
+        """Take them for not told."""
+
 
 CHUNKS_AT_A_TIME = 256
 
@@ -184,6 +187,13 @@ class Intake:
             read.is_failed = False
             self._streams.set_paused(read.id, read.is_paused)
         return read.seeks
+
+    def begin_again(self, partition: TopicPartition) -> int:
+        """Forget a log that is gone, and its ends; return the partition's new count of seeks."""
+        read = self._by_partition[partition]
+        self._streams.forget_watermarks(read.id)
+        read.reader.forget_watermarks()
+        return self.move(partition, None)
 
     def positioned(self, partition: TopicPartition, start: int, at: Position) -> None:
         """Read on from a position, once all records fetched before are handed over.

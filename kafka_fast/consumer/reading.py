@@ -290,7 +290,7 @@ class Reading:
         """Forget records of a deleted topic, and read the recreated topic from its beginning."""
         read = self.intake.read_partition(partition)
         if read is not None and read.seeks == seeks:
-            moved = self.intake.move(partition, None)
+            moved = self.intake.begin_again(partition)
             if (forget := self._forget()) is not None:
                 forget({partition})
             self._call(lambda now: self._control.begin_again(partition, moved, now))

@@ -337,7 +337,7 @@ class Cluster(Topology):
         if self._cluster_id is not None:
             logger.warning("cluster %r took the place of %r", cluster_id, self._cluster_id)
             changes.cluster_replaced = True
-            self._forget_topics()
+            self._leave_topics()
         self._cluster_id = cluster_id
 
     def _drop_idle(self, now: float, changes: ClusterChanges) -> None:

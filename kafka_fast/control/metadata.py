@@ -126,10 +126,14 @@ class PartitionCountChange(Value):
 
 
 class TopicRecreated(Value):
-    """A topic was deleted and recreated: offsets and sequences of the old topic are void."""
+    """A topic was deleted and recreated: offsets and sequences of the old topic are void.
+
+    So they are if another cluster took the place of the first one.
+    """
 
     topic: str
     old_topic_id: bytes
+    """`NO_TOPIC_ID`: it was not known. So for the new id; both only for another cluster."""
     topic_id: bytes
 
 
@@ -156,7 +160,10 @@ class ClusterChanges(Value, frozen=False):
     nodes_readdressed: list[tuple[Node, Node]] = field(factory=list)
     """(before, after): the same id at another host or port, so its connection leads elsewhere."""
     cluster_replaced: bool = False
-    """After a rebootstrap another cluster answered; everything known of the old one is void."""
+    """After a rebootstrap another cluster answered; everything known of the old one is void.
+
+    Its topics come in `recreated_topics`, as soon as an answer has them.
+    """
     foreign_cluster_id: str | None = None
     """The cluster that a known node answered for. The answer was dropped; the link must close."""
     rebootstrap: bool = False

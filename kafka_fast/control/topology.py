@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata import (
     NO_LEADER,
+    NO_TOPIC_ID,
     ClusterChanges,
     LeaderChange,
     Node,
@@ -47,6 +48,7 @@ class Topology:
         self._errors: dict[str, int] = {}  # topics whose last answer was an error
         self._lacks: dict[str, str] = {}  # topics with an error: what their last answer left out
         self._removed: set[str] = set()  # known topics that the brokers do not know any more
+        self._left: dict[str, bytes] = {}  # topics of the cluster before this one, and their ids
         self._answers: Counter[str] = Counter()  # answers so far, by topic
 
     # Getters
@@ -198,7 +200,11 @@ class Topology:
             return
         self._errors.pop(name, None)
         topic_id = known_topic_id(reported.topic_id)
-        if known is None:
+        left = self._left.pop(name, None)
+        if left is not None:
+            changes.recreated_topics.append(TopicRecreated(name, left, topic_id or NO_TOPIC_ID))
+            self._put_topic(merge_topic(name, None, reported, version))
+        elif known is None:
             changes.new_topics.append(name)
             self._put_topic(merge_topic(name, None, reported, version))
         elif known.topic_id and topic_id and known.topic_id != topic_id:
@@ -230,6 +236,7 @@ class Topology:
     def _forget_topic(self, name: str) -> None:
         """Forget all that is known of a topic."""
         self._lacks.pop(name, None)
+        self._left.pop(name, None)
         topic = self._topics.pop(name, None)
         if topic is not None and topic.topic_id is not None:
             del self._names[topic.topic_id]
@@ -237,8 +244,9 @@ class Topology:
         self._errors.pop(name, None)
         self._removed.discard(name)
 
-    def _forget_topics(self) -> None:
-        """Forget all topics."""
+    def _leave_topics(self) -> None:
+        """Forget all topics but their names: those of another cluster are other topics."""
+        self._left |= {name: it.topic_id or NO_TOPIC_ID for name, it in self._topics.items()}
         self._topics.clear()
         self._names.clear()
         self._errors.clear()

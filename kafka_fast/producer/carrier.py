@@ -18,9 +18,11 @@ from kafka_fast.control.producer.messages import (
     QueueRow,
     RefuseRecords,
     RenumberQueue,
+    RestartTopic,
     RouteQueue,
     RouteWanted,
     SetAvailable,
+    SetPartitionCount,
     SetPartitions,
     SetProducerId,
     SplitBatch,
@@ -79,6 +81,10 @@ def carry_out(queues: Queues, command: ProducerCommand, seed: int) -> bool:
         case SetPartitions(topic, first, queue_ids):
             queues.topic(topic, seed)
             queues.set_partitions(topic, first, queue_ids)
+        case SetPartitionCount(topic, count):
+            queues.set_partition_count(topic, count)
+        case RestartTopic(topic):
+            queues.restart_topic(topic)
         case SetAvailable(queue_id, available):
             queues.set_available(queue_id, available)
         case RouteQueue(queue_id, link_id):

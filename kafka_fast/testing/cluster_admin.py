@@ -26,6 +26,7 @@ from kafka_fast.protocol.apis.create_acls import (
     CreateAclsResponse,
 )
 from kafka_fast.protocol.apis.create_topics import (
+    CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
@@ -122,9 +123,21 @@ class ClusterAdmin:
         }
 
     def create_topic(
-        self, name: str, partitions: int, replication: int, configs: Mapping[str, str]
+        self,
+        name: str,
+        partitions: int,
+        replication: int,
+        configs: Mapping[str, str],
+        replicas: Sequence[Sequence[int]] = (),
     ) -> None:
         """Create a topic. When this returns, not all brokers may know the topic yet.
+
+        Args:
+            name: name of the topic.
+            partitions: number of partitions; -1 with `replicas`.
+            replication: number of replicas of each partition; -1 with `replicas`.
+            configs: topic configuration.
+            replicas: the nodes of each partition, its leader first; empty: the broker chooses.
 
         Raises:
             RealKafkaError: the broker refused; the message is the broker's.
@@ -133,6 +146,10 @@ class ClusterAdmin:
             name=name,
             num_partitions=partitions,
             replication_factor=replication,
+            assignments=[
+                CreatableReplicaAssignment(partition_index=index, broker_ids=list(nodes))
+                for index, nodes in enumerate(replicas)
+            ],
             configs=[CreatableTopicConfig(name=key, value=configs[key]) for key in configs],
         )
         request = CreateTopicsRequest(topics=[wanted], timeout_ms=int(TIMEOUT * 1000))

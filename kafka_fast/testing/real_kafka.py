@@ -181,6 +181,7 @@ class RealKafka:
         *,
         replication: int | None = None,
         configs: Mapping[str, str] | None = None,
+        replicas: Sequence[Sequence[int]] = (),
     ) -> None:
         """Create a topic; return when every running node knows a leader for each partition.
 
@@ -189,9 +190,14 @@ class RealKafka:
             partitions: number of partitions.
             replication: number of replicas of each partition; None: one on each node.
             configs: topic configuration, `{"message.timestamp.type": "LogAppendTime"}`.
+            replicas: the nodes of each partition, its leader first, in place of both numbers.
         """
+        replication = replication or self._count
+        if replicas:
+            partitions, replication = len(replicas), -1
         with self._admin() as admin:
-            admin.create_topic(name, partitions, replication or self._count, configs or {})
+            count = -1 if replicas else partitions
+            admin.create_topic(name, count, replication, configs or {}, replicas)
         self._wait(f"leaders of topic {name}", lambda: self._led_everywhere(name, partitions))
 
     def delete_topic(self, name: str) -> None:

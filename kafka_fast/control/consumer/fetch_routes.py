@@ -157,9 +157,13 @@ class FetchRoutes:
             self._on_moved(assigned, now)
 
     def handle_recreated(self, topic: str) -> None:
-        """Forget a topic's old id: streams that start from now on are named by the new one."""
+        """Forget a topic's old id, and its replicas.
+
+        Streams that start from now on are named by the new id, and begin at their leaders.
+        """
         for assigned in self._partitions.of_topic(topic):
             assigned.topic_id = None
+            assigned.replica = NO_NODE
 
     def handle_connect_failed(self, key: ConnectionKey) -> None:
         """Take note that a node cannot be reached: partitions read there go back to the leader."""

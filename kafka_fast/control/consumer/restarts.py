@@ -39,6 +39,7 @@ from kafka_fast.control.consumer.partition import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
+from kafka_fast.control.silence import some_of
 from kafka_fast.errors import KafkaError, ProtocolError, error_name
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
@@ -75,8 +76,8 @@ class Restarts:
         """
         backoff = context.backoff
         self._cluster = context.cluster
-        self._connections = context.connections
         self._discovery = context.discovery
+        self._troubles = context.troubles
         self._partitions = partitions
         self._routes = routes
         self._positions = positions
@@ -122,9 +123,13 @@ class Restarts:
 
     def handle_recreated(self, topic: str, now: float) -> None:
         """Stop a topic that was recreated. It begins again once the user's thread knows."""
-        for assigned in self._partitions.of_topic(topic):
-            logger.warning("%s: its topic was recreated", assigned.partition)
-            self.forget_failures(assigned.partition)
+        lost = self._partitions.of_topic(topic)
+        if lost:
+            read = some_of(sorted(it.partition for it in lost))
+            logger.warning("topic %r was deleted and created again; read here: %s", topic, read)
+        for assigned in lost:
+            self.remove(assigned.partition)
+            self._troubles.clear(assigned.partition)
             self._routes.halt(assigned, now)
             if assigned.state not in AWAITING_COMMITTED:  # there the user has read nothing yet
                 self._positions.suspend(assigned, now)
@@ -158,7 +163,7 @@ class Restarts:
             if error is None and row.error_code:
                 error = fetch_error(partition, row.error_code)
             if error is not None:
-                self._connections.troubles.note(partition, error, now)
+                self._troubles.note(partition, error, now)
             # In another state, it goes on already, at a leader that the answer has named.
             if assigned.state is FetchState.STOPPED:
                 self._carry_out(assigned, row, decision, error, now)

@@ -17,6 +17,7 @@ from kafka_fast.control.producer.limits import SETTINGS, TopicLimits
 from kafka_fast.control.silence import around, of_quota, reason
 from kafka_fast.control.troubles import About, Reason, last_trouble
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, broker_error
+from kafka_fast.logs import count_of
 from kafka_fast.types import TopicPartition
 
 GRACE = 1.0
@@ -81,6 +82,11 @@ class Causes:
                     f"a batch of {records} records of {partition} takes {size} bytes: {than}; it "
                     "is not split, because an earlier try that was not answered may be in the log"
                 )
+            return broker_error(code, text)
+        count = self._cluster.partition_count(partition.topic) or 0
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and 0 < count <= partition.partition:
+            has = count_of(count, "partition")
+            text = f"topic {partition.topic!r} has {has} now, and none for a record of {partition}"
             return broker_error(code, text)
         fatal = self._fatal()
         if fatal is not None and code in (

@@ -29,6 +29,7 @@ from kafka_fast.control.permissions import described
 from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import TopicLimits
+from kafka_fast.control.producer.lost_partitions import LostPartitions
 from kafka_fast.control.producer.messages import (
     FailQueue,
     ProducePunt,
@@ -101,6 +102,9 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self.routes = Routes(self.context)
         self.identity = IdentityKeeper(
             self.context, on_identity=self._handle_identity, on_fatal=self._handle_fatal
+        )
+        self.lost_partitions = LostPartitions(
+            self.cluster, self.routes, on_lost=self._commands.append
         )
         self.limits = TopicLimits(self.context, on_settled=self._handle_limits)
         self.causes = Causes(self.context, self.identity, self.limits, lambda: self.fatal)
@@ -193,7 +197,8 @@ class ProducerControl(ClientControl[ProducerSettings]):
     def _unsendable(self) -> Iterator[TopicPartition]:
         """Yield the partitions whose records cannot be sent now."""
         lacks_id = self._settings.enable_idempotence and self.identity.identity is None
-        return self.routes.with_data() if lacks_id else self.routes.without_link()
+        found = self.routes.with_data() if lacks_id else self.routes.without_link()
+        return (it for it in found if it not in self.lost_partitions)
 
     def _describe_unsent(self, now: float) -> Waiting:
         """Return what records wait for that have not been sent for long."""
@@ -235,24 +240,55 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self.cluster.want_topic(queue.topic, now)
         if queue.awaited_node == NO_LEADER:
             self.cluster.request_refresh("a partition with data has no leader", queue.topic)
+            self.lost_partitions.handle_records(queue)
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         """Bring the routes in line with what changed in the cluster."""
         self._begun.clear()
+        if changes.cluster_replaced:
+            self._leave_cluster()
         touched = {*changes.new_topics, *changes.returned_topics, *changes.identified_topics}
         touched |= {change.topic for change in changes.resized}
         touched |= {change.topic for change in changes.recreated_topics}
         touched |= {topic for topic, _ in changes.leaders}
-        for topic in sorted(touched):  # a set's order differs from run to run
-            if self.cluster.partition_count(topic) is not None:
-                self._set_up(topic, now)
+        anew = self._topics_anew(changes)
         for topic, partition in changes.leaders:
             queue = self.routes.queue_of(topic, partition)
             if queue is not None:
                 self._new_leaders.add(queue.id)
-                self.routes.move(queue)
+        for topic in sorted(touched):  # a set's order differs from run to run
+            if topic in anew:
+                self._begin_anew(topic)
+            if self.cluster.partition_count(topic) is not None:
+                self._set_up(topic, now)
+        self.lost_partitions.handle_answer(now)
         for topic in sorted(self._awaited):
             self._settle(topic, now)
+
+    def _leave_cluster(self) -> None:
+        """Get another producer id: in another cluster this one belongs to somebody else."""
+        if self.identity.identity is not None:
+            self.identity.forget()
+            self._commands.append(SetProducerId(-1, -1))
+
+    def _topics_anew(self, changes: ClusterChanges) -> set[str]:
+        """Return the topics whose logs are new, as far as the metadata tell.
+
+        A topic without an id that was gone for a while may have been created again. One that
+        metadata.max.idle.ms had dropped comes as a new one, but its queues are there.
+        """
+        returned = (it for it in changes.returned_topics if self.cluster.topic_id(it) is None)
+        known = filter(self.routes.is_another, changes.new_topics)
+        return {*(change.topic for change in changes.recreated_topics), *returned, *known}
+
+    def _begin_anew(self, topic: str) -> None:
+        """Forget what is known of the logs of a topic that was deleted and created again."""
+        queues = self.routes.queues_of(topic)
+        self._new_leaders.update(queue.id for queue in queues)
+        self.limits.forget(topic)
+        for queue in queues:
+            self.troubles.clear(TopicPartition(topic, queue.partition))
+        self.routes.restart(topic)
 
     def _set_up(self, topic: str, now: float) -> None:
         """Bring a topic's routes in line with the metadata. This may make a link unusable."""

@@ -61,14 +61,18 @@ class IdentityKeeper(Call[str, ProducerIdentity]):
         if self._identity is None and ONLY not in self._wanted:
             self._wanted.add(ONLY)
 
+    def forget(self) -> None:
+        """Ask for another producer id."""
+        self._identity = None
+        self.want()
+
     def bump(self, now: float) -> ProducerIdentity | None:
         """Take the next epoch; None if the epochs are used up and a new id has to come first."""
         if self._identity is None:
             return None
         epoch = self._identity.epoch + 1
         if epoch >= LAST_EPOCH:
-            self._identity = None
-            self.want()
+            self.forget()
             return None
         self._identity = ProducerIdentity(self._identity.producer_id, epoch)
         self._on_identity(self._identity, now)

@@ -81,6 +81,12 @@ class TopicLimits:
             call = _DescribeTopic(self._settle, timeout=self._timeout)
             self._requester.begin(call, [topic], deadline=now + LIMIT_PATIENCE)
 
+    def forget(self, topic: str) -> None:
+        """Forget a topic's limits: the topic that has its name now may have others."""
+        known = self._topics.get(topic)
+        if known is not None and known.is_settled:
+            del self._topics[topic]
+
     def _settle(self, topic: str, limits: dict[str, int], now: float) -> None:
         self._topics[topic].limits.update(limits)
         self._topics[topic].is_settled = True

@@ -97,6 +97,19 @@ class SetPartitions(Value):
     queue_ids: range
 
 
+class SetPartitionCount(Value):
+    """Let records go to a topic's first partitions only; the queues of the others stay."""
+
+    topic: str
+    count: int
+
+
+class RestartTopic(Value):
+    """A topic's logs are empty: it was deleted and created again."""
+
+    topic: str
+
+
 class SetAvailable(Value):
     """Say whether a partition has a leader."""
 
@@ -184,6 +197,8 @@ ProducerCommand: TypeAlias = (
     | ProgramProduce
     | NameTopic
     | SetPartitions
+    | SetPartitionCount
+    | RestartTopic
     | SetAvailable
     | RouteQueue
     | SetProducerId

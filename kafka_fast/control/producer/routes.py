@@ -19,8 +19,10 @@ from kafka_fast.control.producer.messages import (
     NameTopic,
     ProducerCommand,
     ProgramProduce,
+    RestartTopic,
     RouteQueue,
     SetAvailable,
+    SetPartitionCount,
     SetPartitions,
 )
 from kafka_fast.errors import UnsupportedVersionError
@@ -64,6 +66,7 @@ class Routes:
         self._timeout_ms = context.settings.request_timeout_ms
         self._queues: list[Queue] = []
         self._by_topic: dict[str, list[Queue]] = {}
+        self._counts: dict[str, int] = {}  # partitions to which records may go, by topic
         self._waiting: dict[int, dict[int, Queue]] = {}  # by awaited node, then by id
         self._over: dict[int, dict[int, Queue]] = {}  # link id -> its queues, by id
         self._ids: dict[str, bytes] = {}  # topic ids as the data plane knows them
@@ -81,6 +84,10 @@ class Routes:
         """Return a partition's queue, or None if it was never set up."""
         queues = self._by_topic.get(topic, ())
         return queues[partition] if 0 <= partition < len(queues) else None
+
+    def queues_of(self, topic: str) -> tuple[Queue, ...]:
+        """Return the queues of a topic, those of partitions that it has lost included."""
+        return tuple(self._by_topic.get(topic, ()))
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -101,6 +108,10 @@ class Routes:
         for queues in self._waiting.values():
             yield from (TopicPartition(it.topic, it.partition) for it in queues.values())
 
+    def without_leader(self) -> list[Queue]:
+        """Return the queues whose records wait for a leader."""
+        return list(self._waiting.get(NO_LEADER, {}).values())
+
     def with_data(self) -> Iterator[TopicPartition]:
         """Yield the partitions that have, or once had, records to send."""
         yield from self.without_link()
@@ -114,7 +125,7 @@ class Routes:
     # In
 
     def set_up(self, topic: str) -> list[tuple[Link, UnsupportedVersionError]]:
-        """Bring the topic's queues and names in line with the cluster's metadata.
+        """Bring the topic's queues, names and routes in line with the cluster's metadata.
 
         Returns:
             The links that can no longer carry Produce requests, and why. Close them.
@@ -122,6 +133,29 @@ class Routes:
         count = self._cluster.partition_count(topic) or 0
         queues = self._by_topic.setdefault(topic, [])
         unusable = self._name(topic)
+        self._resize(topic, queues, count)
+        for queue in queues:
+            available = self._cluster.leader(topic, queue.partition) is not None
+            self._commands.append(SetAvailable(queue.id, available))
+            self._follow_leader(queue)
+        return unusable
+
+    def is_another(self, topic: str) -> bool:
+        """Tell whether the topic was deleted and created again since it was set up last."""
+        before, now = self._ids.get(topic), self._cluster.topic_id(topic)
+        return before not in (None, NO_TOPIC_ID) and now is not None and before != now
+
+    def restart(self, topic: str) -> None:
+        """Let the queues of a topic begin with empty logs; `set_up` follows."""
+        if topic in self._by_topic:
+            self._commands.append(RestartTopic(topic))
+
+    def _resize(self, topic: str, queues: list[Queue], count: int) -> None:
+        """Make the queues that are missing. Those of partitions that are gone stay, unused.
+
+        Records wait in them, and the partitions may return. A topic without any partition is not
+        there yet, so the old number holds.
+        """
         first, first_id = len(queues), len(self._queues)
         if count > first:
             for partition in range(first, count):
@@ -130,12 +164,9 @@ class Routes:
                 self._queues.append(queue)
             queue_ids = range(first_id, len(self._queues))
             self._commands.append(SetPartitions(topic, first, queue_ids))
-        for queue in queues:
-            available = self._cluster.leader(topic, queue.partition) is not None
-            self._commands.append(SetAvailable(queue.id, available))
-            if queue.awaited_node is not None:
-                self._await_leader(queue)
-        return unusable
+        elif 0 < count != self._counts[topic]:
+            self._commands.append(SetPartitionCount(topic, count))
+        self._counts[topic] = count or self._counts.get(topic, 0)
 
     def _name(self, topic: str) -> list[tuple[Link, UnsupportedVersionError]]:
         """Tell the data plane how requests name the topic, if that has changed.
@@ -203,17 +234,22 @@ class Routes:
             self._await_nothing(queue)
             self._commands.append(RouteQueue(queue.id, link.id))
 
-    def move(self, queue: Queue) -> None:
-        """Route a queue again whose leader has moved, or hold it until there is a link."""
+    def _follow_leader(self, queue: Queue) -> None:
+        """Route a queue with data to its leader, or hold it until there is a link."""
         if queue.link_id == NOWHERE and queue.awaited_node is None:
             return
-        link = self._link_to_leader(queue)
-        if link is None:
-            self._put(queue, NOWHERE)
-            self._await_leader(queue)
-            self._commands.append(RouteQueue(queue.id, NOWHERE))
-        else:
+        if self._link_to_leader(queue) is not None:
             self.route(queue)
+            return
+        if queue.link_id != NOWHERE:
+            self._put(queue, NOWHERE)
+            self._commands.append(RouteQueue(queue.id, NOWHERE))
+        self._await_leader(queue)
+
+    def release(self, queue: Queue) -> None:
+        """Forget that a queue has data: its records fail. It asks again if it gets more."""
+        self._await_nothing(queue)
+        self._commands.append(RouteQueue(queue.id, NOWHERE))
 
     def _link_to_leader(self, queue: Queue) -> Link | None:
         leader = self._cluster.leader(queue.topic, queue.partition)

@@ -395,7 +395,8 @@ cdef class BulkAccumulator(Accumulator):
                     self.give_up(topic, job, future, error)
                     return
         finally:
-            shared.sticky = job.cursor.sticky
+            # The topic may have lost partitions meanwhile: then another one is drawn.
+            shared.sticky = job.cursor.sticky if job.cursor.sticky < shared.partition_count else -1
             shared.sticky_left = job.cursor.sticky_left
             shared.random = job.cursor.random
             free_job(job)

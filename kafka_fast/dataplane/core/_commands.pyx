@@ -98,6 +98,30 @@ cdef void name_topic(kf_command* command) noexcept nogil:
     command.bytes = NULL
 
 
+cdef void restart_queue(sender_state* state, kf_queue* queue, double now) noexcept nogil:
+    """Let a queue begin with an empty log, as soon as nothing is on its way to the old one.
+
+    The leader of the new log knows no producer, and takes any sequence. So the first batch is alone
+    in flight until it is acknowledged. Pauses were for the old log.
+    """
+    unlink(state, queue)
+    queue.single = queue.producer.idempotent
+    queue.not_before = 0.0
+    kf_set(&queue.stalled, 0)
+    if queue.in_flight > 0 and not queue.moving:
+        queue.next_link = queue.link
+        queue.moving = True
+    place(state, queue, now)
+
+
+cdef void restart_topic(sender_state* state, const kf_topic* topic, double now) noexcept nogil:
+    cdef kf_queue* queue = kf_producer_queues(state.plane.producer)
+    while queue != NULL:
+        if queue.topic == topic:
+            restart_queue(state, queue, now)
+        queue = queue.registered
+
+
 cdef void route(sender_state* state, kf_command* command, double now) noexcept nogil:
     """Send the queue to another link, once nothing of it is in flight on the old one.
 
@@ -232,6 +256,8 @@ cdef void carry_out_produce(sender_state* state, kf_command* command, double now
         thaw(state, command, now)
     elif kind == KF_COMMAND_FAIL_QUEUE:
         fail_queue(state, command, now)
+    elif kind == KF_COMMAND_RESTART_TOPIC:
+        restart_topic(state, command.topic, now)
     elif kind == KF_COMMAND_PRODUCER_ID:
         state.plane.producer.producer_id = command.producer_id
         state.plane.producer.epoch = command.epoch

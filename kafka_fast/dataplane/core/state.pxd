@@ -82,6 +82,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_COMMAND_VERDICT
         KF_COMMAND_THAW
         KF_COMMAND_FAIL_QUEUE
+        KF_COMMAND_RESTART_TOPIC
         KF_COMMAND_PROGRAM_FETCH
         KF_COMMAND_ADD_STREAM
         KF_COMMAND_NAME_STREAM
@@ -217,6 +218,7 @@ cdef extern from "kf_producer.h" nogil:
     void kf_producer_fail_all(kf_producer* producer)
     kf_topic* kf_topic_new(kf_producer* producer, uint64_t seed)
     bint kf_topic_grow(kf_producer* producer, kf_topic* topic, int32_t count, int64_t first_id)
+    void kf_topic_resize(kf_topic* topic, int32_t count)
     void kf_producer_notify(kf_producer* producer, kf_queue* queue, int level)
     void kf_producer_urge(kf_producer* producer)
     kf_queue* kf_producer_take_inbox(kf_producer* producer)

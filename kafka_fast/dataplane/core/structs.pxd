@@ -207,6 +207,7 @@ cdef extern from "kf_queue.h" nogil:
         uint8_t* field[3]
         size_t field_size[3]
         kf_queue** queues
+        int32_t queue_count
         int32_t partition_count
         int32_t id
         int32_t sticky

@@ -89,8 +89,8 @@ cdef class PartitionReader:
         self.max_size = max_decompressed
         self.key_deserializer = needed(key_deserializer)
         self.value_deserializer = needed(value_deserializer)
-        self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
         self.waiting = deque()
+        self.forget_watermarks()
         self.seek(position)
 
     def __bool__(self) -> bool:
@@ -109,6 +109,10 @@ cdef class PartitionReader:
         self.position = position
         self.leader_epoch = leader_epoch
         self.failure = None
+
+    def forget_watermarks(self) -> None:
+        """Take what was told of the log's ends for not told."""
+        self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
 
     def know_epoch(self, int64_t position, int32_t leader_epoch) -> None:
         """Take the epoch of the record before `position`, if nothing was read from there yet."""

@@ -215,6 +215,13 @@ cdef class Streams:
         return (kf_get_long(&stream.high_watermark), kf_get_long(&stream.last_stable_offset),
                 kf_get_long(&stream.log_start_offset))
 
+    def forget_watermarks(self, int64_t stream_id):
+        """Take them for not told: they were of a log that is gone."""
+        cdef kf_stream* stream = self.stream(stream_id)
+        kf_set_long(&stream.high_watermark, -1)
+        kf_set_long(&stream.last_stable_offset, -1)
+        kf_set_long(&stream.log_start_offset, -1)
+
     def unread_bytes(self, int64_t stream_id):
         """Return how many fetched bytes of a stream are not done."""
         return kf_get_long(&self.stream(stream_id).unread)

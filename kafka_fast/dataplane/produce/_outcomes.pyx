@@ -121,7 +121,8 @@ cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* a
     cdef bint moved = queue.moving
     cdef bint single = queue.single
     end_flight(queue)
-    queue.single = single and has_maybe_written(queue)
+    # A log that the queue leaves behind says nothing of the log that it moves to.
+    queue.single = single and (moved or has_maybe_written(queue))
     if batch.expired:
         drop_expired(batch)
     else:

@@ -137,10 +137,10 @@ cdef class Queues:
         return self.topics.get(name)
 
     def set_partitions(self, str name, int32_t first, queue_ids not None):
-        """Make queues for the topic's partitions from `first` on.
+        """Make queues for the topic's partitions from `first` on. Records may go to all of them.
 
         Args:
-            first: The number of partitions that the topic has so far.
+            first: The number of queues that the topic has so far.
             queue_ids: A range: the ids of the new queues, which go on from the last one.
 
         Raises:
@@ -149,17 +149,29 @@ cdef class Queues:
         cdef TopicQueues topic = self.topics[name]
         cdef int64_t first_id = len(self.places)
         cdef int32_t count = first + len(queue_ids)
-        if first != topic.topic.partition_count or queue_ids != range(first_id,
-                                                                      first_id + len(queue_ids)):
+        if first != topic.topic.queue_count or queue_ids != range(first_id,
+                                                                  first_id + len(queue_ids)):
             raise UsageError(
-                f"topic {name!r} has {topic.partition_count} partitions, and {first_id} queues "
-                f"there are in all: queues {queue_ids} cannot be those of the partitions from "
-                f"{first} on"
+                f"topic {name!r} has {topic.topic.queue_count} of {first_id} queues: queues "
+                f"{queue_ids} cannot be those of the partitions from {first} on"
             )
         self.places += [(topic, partition) for partition in range(first, count)]
         if not kf_topic_grow(self.producer, topic.topic, count, first_id):
             del self.places[first_id:]
             raise MemoryError
+
+    def set_partition_count(self, str name, int32_t count):
+        """Let records go to the first `count` partitions only: a topic that was made anew may have
+        fewer than before. The queues of the others stay.
+
+        Raises:
+            UsageError: There are not so many queues, or it is none.
+        """
+        cdef TopicQueues topic = self.topics[name]
+        if count < 1 or count > topic.topic.queue_count:
+            raise UsageError(f"topic {name!r} has {topic.topic.queue_count} queues: {count} "
+                             "partitions cannot be used")
+        kf_topic_resize(topic.topic, count)
 
     def partition_count(self, str name):
         """Return how many partitions the topic has; 0 until metadata is there."""
@@ -202,6 +214,12 @@ cdef class Queues:
         command.topic_format = topic_format
         command.size = PyBytes_GET_SIZE(field)
         command.bytes = data
+        kf_plane_command(self.producer.plane, command)
+
+    def restart_topic(self, str name):
+        """Note that the topic's logs are empty: it was deleted and created again."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_RESTART_TOPIC)
+        command.topic = (<TopicQueues>self.topics[name]).topic
         kf_plane_command(self.producer.plane, command)
 
     def route(self, int64_t queue_id, int32_t link_id):
@@ -510,7 +528,7 @@ cdef class Queues:
         for name, held in self.topics.copy().items():  # the control thread may add one meanwhile
             topic = (<TopicQueues>held).topic
             acked = acked_bytes = failed = 0
-            for i in range(topic.partition_count):
+            for i in range(topic.queue_count):
                 acked += kf_counted(&topic.queues[i].records_acked)
                 acked_bytes += kf_counted(&topic.queues[i].bytes_acked)
                 failed += kf_counted(&topic.queues[i].records_failed)

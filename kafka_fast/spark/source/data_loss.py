@@ -17,6 +17,21 @@ GONE = (
 )
 
 
+def of_another_topic(topic: str, before: str, now: str) -> DataLossError:
+    """Return the error of a query whose topic was deleted and created again.
+
+    Args:
+        topic: Its name.
+        before: The id of the topic to which the query's offsets belong.
+        now: The id of the topic that has the name now.
+    """
+    return DataLossError(
+        f"Topic {topic} was deleted and created again while the query was reading it: its id was "
+        f"{before} and is {now} now. The query's offsets are those of the old topic, and mean "
+        "nothing in the new one. To read the new topic, start a query with a new checkpoint."
+    )
+
+
 def report(reason: str, *, fail: bool, cause: BaseException | None = None) -> None:
     """Raise, or log, that records are gone.
 

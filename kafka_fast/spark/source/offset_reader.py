@@ -11,7 +11,6 @@ from typing import Protocol
 
 from kafka_fast.errors import UnknownTopicOrPartition, UsageError
 from kafka_fast.logs import get_logger
-from kafka_fast.spark.errors import DataLossError
 from kafka_fast.spark.source import data_loss
 from kafka_fast.spark.source.bounds import (
     Bound,
@@ -106,13 +105,12 @@ class OffsetReader:
         for topic in sorted(ids):
             before = self._ids.get(topic, ids[topic])
             if before != ids[topic] and topic in under_way:
-                raise DataLossError(
-                    f"Topic {topic} was deleted and created again while the query was reading it: "
-                    f"its id was {before} and is {ids[topic]} now. The query's offsets are those "
-                    "of the old topic, and mean nothing in the new one. To read the new topic, "
-                    "start a query with a new checkpoint."
-                )
+                raise data_loss.of_another_topic(topic, before, ids[topic])
         self._ids.update(ids)
+
+    def named(self, ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+        """Return ranges with the ids of their topics, as they were seen last."""
+        return [it._replace(topic_id=self._ids.get(it.partition.topic)) for it in ranges]
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """Return where the logs begin."""
@@ -176,7 +174,7 @@ class OffsetReader:
         check_resolved(start, end)
         if isinstance(bounds.end, SpecificOffsets):
             end = self._within_logs(end)
-        return [OffsetRange(it, at, end[it]) for it, at in sorted(start.items())]
+        return self.named(OffsetRange(it, at, end[it]) for it, at in sorted(start.items()))
 
     def _within_logs(self, wanted: Offsets) -> Offsets:
         """Return ends that the logs have: a task would wait for the records behind them."""

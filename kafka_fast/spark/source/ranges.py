@@ -18,6 +18,8 @@ class OffsetRange(NamedTuple):
     partition: TopicPartition
     start: int
     until: int
+    topic_id: str | None = None
+    """Of the topic to which the offsets belong; None: brokers before 2.8 have no ids."""
 
     @property
     def size(self) -> int:
@@ -70,5 +72,5 @@ def _divided(whole: OffsetRange, parts: int) -> Iterator[OffsetRange]:
         size = remaining // (parts - index)
         remaining -= size
         if size:
-            yield OffsetRange(whole.partition, start, start + size)
+            yield whole._replace(start=start, until=start + size)
         start += size

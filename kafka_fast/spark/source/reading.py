@@ -8,6 +8,7 @@ leave gaps. It ends where the consumer's position has reached its end.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,12 @@ from kafka_fast.spark.task_errors import carried
 
 MAX_RECORDS = 50_000
 """Most records that are taken from the consumer at a time."""
+
+GETS_ROUND = 3.0
+"""Seconds within which each broker has heard of a topic that was created again."""
+
+ASK_AGAIN = 0.1
+"""Seconds between two requests about such a topic."""
 
 
 def read_range(
@@ -55,14 +62,17 @@ def records_of(wanted: OffsetRange, options: SourceOptions, consumer: Any) -> It
         consumer: A `RangeConsumer`.
 
     Raises:
-        DataLossError: Records of the range are gone, unless the query goes on without them.
+        DataLossError: The topic was deleted and created again since the range was planned. Or
+            records of the range are gone, unless the query goes on without them.
         KafkaTimeoutError: There was no progress for kafkaConsumer.pollTimeoutMs.
         KafkaError: As in `Consumer.poll`.
     """
-    partition, at, until = wanted
+    partition, at, until, _ = wanted
     while at < until:
-        consumer.assign_ranges({partition: range(at, until)})
+        left = range(at, until)
         try:
+            _check_topic(consumer, wanted)
+            consumer.assign_ranges({partition: left})
             for records in consumer.read(options.poll_timeout, MAX_RECORDS):
                 at = records.next_offsets()[partition].offset
                 yield records
@@ -77,6 +87,26 @@ def records_of(wanted: OffsetRange, options: SourceOptions, consumer: Any) -> It
             consumer.assign([])
         else:
             return
+
+
+def _check_topic(consumer: Any, wanted: OffsetRange) -> None:
+    """Have the consumer know the topic to which the offsets belong.
+
+    A consumer that is kept from task to task may have metadata of a topic that has been deleted
+    since, and brokers hear of the new topic one after the other. A topic that was created again
+    since the planning must not be read by these offsets.
+    """
+    if wanted.topic_id is None:
+        return
+    topic = wanted.partition.topic
+    deadline = time.monotonic() + GETS_ROUND
+    known = consumer.partitions_for([topic])[0].topic_id
+    while known not in (None, wanted.topic_id):
+        if time.monotonic() >= deadline:
+            raise data_loss.of_another_topic(topic, wanted.topic_id, known)
+        known = consumer.partitions_for([topic], refresh=True)[0].topic_id
+        if known != wanted.topic_id:
+            time.sleep(ASK_AGAIN)
 
 
 def _first_after(consumer: Any, wanted: OffsetRange, at: int) -> int:

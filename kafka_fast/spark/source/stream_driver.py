@@ -157,7 +157,9 @@ class StreamDriver:
             earliest,
             lambda reason: data_loss.report(reason, fail=options.fail_on_data_loss),
         )
-        return split(found, options.min_partitions, options.max_records_per_partition)
+        return split(
+            self._reader.named(found), options.min_partitions, options.max_records_per_partition
+        )
 
     def _before(self, end: Offsets, first: Offsets) -> Offsets:
         """Return where the first micro-batch begins, which must not be behind its end.

@@ -42,6 +42,9 @@ class FakeStreams:
         self.generations[stream_id]  # one that was removed is not known
         return self.end, -1, -1
 
+    def forget_watermarks(self, stream_id: int) -> None:
+        self.end = -1
+
     def take_chunks_into(self, found: list[Chunk], most: int) -> None:
         found += self.arrived[:most]
         del self.arrived[:most]
@@ -145,6 +148,21 @@ def test_the_epoch_of_a_position_is_kept_until_something_is_read(
     assert intake.position(ONE) == OffsetAndMetadata(100, 5)
     intake.move(ONE, Position(50, 4))
     assert intake.position(ONE) == OffsetAndMetadata(50, 4)
+
+
+def test_the_ends_of_a_log_that_is_gone_are_forgotten(intake: Intake, streams: FakeStreams) -> None:
+    """Regression: the lag in a topic that was created again counted to the old topic's end."""
+    streams.end = 3
+    streams.arrived.append(chunk(0, 3))
+    assert offsets(intake) == [0, 1, 2]
+    assert (intake.lag(ONE), intake.is_at_end(ONE)) == (0, True)
+    seeks = intake.begin_again(ONE)
+    assert intake.position(ONE) is None
+    intake.positioned(ONE, generation(seeks, 1), Position(0))
+    assert (intake.lag(ONE), intake.is_at_end(ONE)) == (None, False)
+    streams.arrived.append(chunk(0, 2, seeks=seeks))
+    assert offsets(intake) == [0, 1]
+    assert intake.lag(ONE) == 0
 
 
 def test_what_a_seek_has_overtaken_is_dropped(intake: Intake, streams: FakeStreams) -> None:

@@ -36,6 +36,9 @@ class Arrivals:
     def watermarks(self, stream_id: int) -> tuple[int, int, int]:
         return -1, -1, -1
 
+    def forget_watermarks(self, stream_id: int) -> None:
+        """Do nothing."""
+
     def take_chunks_into(self, found: list[Chunk], most: int) -> None:
         found += self.chunks
         self.chunks = []

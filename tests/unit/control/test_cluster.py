@@ -6,7 +6,7 @@ import pytest
 
 from kafka_fast.config import producer_settings
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.metadata import ClusterChanges, LeaderChange
+from kafka_fast.control.metadata import ClusterChanges, LeaderChange, TopicRecreated
 from kafka_fast.errors import ProtocolError, RebootstrapRequired
 from kafka_fast.protocol.apis.metadata import MetadataResponse, MetadataResponseTopic
 from tests.unit.control.metadata_answers import answer, broker, make_topic_id, topic
@@ -354,7 +354,8 @@ def test_bootstrap_servers_may_introduce_another_cluster() -> None:
         answer(topic("t", [(1, 0)], topic_id=B), cluster_id="d"), 1.0, 13
     )
     assert changes.cluster_replaced
-    assert changes.new_topics == ["t"]
+    assert changes.recreated_topics == [TopicRecreated("t", A, B)]
+    assert not changes.new_topics
     assert cluster.leader_epoch("t", 0) == 0
     assert cluster.cluster_id == "d"
 

@@ -218,6 +218,35 @@ def test_a_topic_made_anew_loses_no_record(policy: str, offset: int) -> None:
     assert all(again[id_].generation > first[id_].generation for id_ in again)
 
 
+def test_a_topic_made_anew_is_read_at_its_leaders() -> None:
+    """Regression: the replica that was near the old topic's partition held no copy of the new."""
+    cluster = Cluster()
+    machine = assigned(cluster)
+    punt(machine, starts(machine)[0], 100, preferred_read_replica=2)
+    assert starts(machine)[0].link_id == machine.link_to(2)
+    cluster.topic_id = make_topic_id(2)
+    cluster.leaders = [(1, 0), (1, 0)]
+    machine.control.cluster.request_refresh("test")
+    machine.run(1.0)
+    for it in machine.take(Recreated):
+        machine.control.begin_again(it.partition, it.seeks + 1, machine.now)
+    machine.run(1.0)
+    assert {it.link_id for it in starts(machine).values()} == {machine.link_to(1)}
+
+
+def test_a_topic_made_anew_is_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster()
+    machine = assigned(cluster)
+    starts(machine)
+    cluster.topic_id = make_topic_id(2)
+    caplog.clear()
+    machine.control.cluster.request_refresh("test")
+    machine.run(1.0)
+    assert [it.getMessage() for it in caplog.records if it.levelname == "WARNING"] == [
+        "topic 't' was deleted and created again; read here: t-0, t-1"
+    ]
+
+
 def test_a_partition_that_comes_back_is_not_blamed_for_its_former_life() -> None:
     """Regression: the backoff of a partition that was given up was kept, for ever and for it."""
     machine = assigned(Cluster())

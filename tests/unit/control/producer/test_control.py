@@ -18,7 +18,15 @@ from kafka_fast.control.messages import (
     SendRaw,
 )
 from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.control.producer.messages import ProgramProduce, RefuseRecords, RouteWanted
+from kafka_fast.control.producer.messages import (
+    ProgramProduce,
+    RefuseRecords,
+    RestartTopic,
+    RouteQueue,
+    RouteWanted,
+    SetProducerId,
+)
+from kafka_fast.control.producer.verdicts import ProducerIdentity
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
@@ -231,3 +239,83 @@ def test_a_link_that_could_not_be_made_is_made_again_while_records_need_it() -> 
                 control.tick(now)
         now = control.next_deadline()
         assert now < 10.0
+
+
+# ---- topics that are deleted and created again ----
+
+BROKERS = [broker(1, "10.0.0.1"), broker(2, "10.0.0.2")]
+ONE, OTHER = b"i" * 16, b"j" * 16
+
+
+def ask_and_tell(control: ProducerControl, found: MetadataResponse, now: float) -> None:
+    """Refresh the metadata."""
+    control.cluster.request_refresh("test")
+    control.cluster.poll_request(now)
+    tell(control, found, 12, now)
+
+
+def routed() -> tuple[ProducerControl, int, int]:
+    """A control plane whose topic is led by node 1, and its links to both nodes."""
+    control = make_control()
+    control.want_topic("topic", 1.0)
+    control.cluster.poll_request(1.0)
+    leaders = [(1, 7), (2, 7)]
+    tell(control, answer(topic("topic", leaders, topic_id=ONE), brokers=BROKERS), 12, 1.0)
+    control.handle_event(RouteWanted((0, 1)), 1.0)
+    control.tick(1.0)
+    opened = {link.key.node_id: link for link in take(control, OpenLink)}
+    links = []
+    for node_id in (1, 2):
+        control._commands.append(opened[node_id])
+        links.append(connect(control, node_id, 1.0, produce=(3, 13)))
+    return control, *links
+
+
+def routing(control: ProducerControl) -> list[object]:
+    commands = iter(control.poll_command, None)
+    return [it for it in commands if isinstance(it, RestartTopic | RouteQueue)]
+
+
+def test_a_topic_that_was_created_again_is_sent_to_its_new_leaders() -> None:
+    """Regression: only leaders that had moved were followed, and here all of them are new."""
+    control, first, second = routed()
+    take(control, RouteQueue)
+    again = answer(topic("topic", [(2, 0), (1, 0)], topic_id=OTHER), brokers=BROKERS)
+    ask_and_tell(control, again, 2.0)
+    assert routing(control) == [RestartTopic("topic"), RouteQueue(0, second), RouteQueue(1, first)]
+
+
+def test_a_topic_that_was_forgotten_for_idleness_may_come_back_as_another() -> None:
+    control, _, second = routed()
+    take(control, RouteQueue)
+    for now in (400.0, 401.0):  # after metadata.max.idle.ms, and after the answer
+        ask_and_tell(control, answer(brokers=BROKERS), now)
+    assert control.cluster.partition_count("topic") is None
+    control.cluster.want_topic("topic", 402.0)
+    again = answer(topic("topic", [(2, 0), (2, 0)], topic_id=OTHER), brokers=BROKERS)
+    ask_and_tell(control, again, 402.0)
+    assert routing(control) == [RestartTopic("topic"), RouteQueue(0, second)]
+
+
+def test_a_topic_without_an_id_that_was_gone_may_be_another() -> None:
+    control = with_leader()
+    gone = answer(topic("topic", [], error=3), brokers=BROKERS)
+    ask_and_tell(control, gone, 2.0)
+    assert take(control, RestartTopic) == []
+    ask_and_tell(control, answer(topic("topic"), brokers=BROKERS), 9.0)
+    assert take(control, RestartTopic) == [RestartTopic("topic")]
+
+
+def test_another_cluster_gives_another_producer_id() -> None:
+    """In the new cluster the old id may be that of another producer."""
+    control, *_ = routed()
+    control.identity.handle_done("", ProducerIdentity(7, 0), 1.0)
+    take(control, SetProducerId)
+    control.discovery.rebootstrap("test", 2.0)
+    control.cluster.poll_request(2.0)
+    again = topic("topic", [(1, 0), (1, 0)], topic_id=OTHER)
+    tell(control, answer(again, brokers=BROKERS, cluster_id="d"), 12, 2.0)
+    assert control.identity.identity is None
+    commands = list(iter(control.poll_command, None))
+    assert SetProducerId(-1, -1) in commands
+    assert RestartTopic("topic") in commands

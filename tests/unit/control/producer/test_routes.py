@@ -11,8 +11,10 @@ from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.control.producer.messages import (
     NameTopic,
     ProgramProduce,
+    RestartTopic,
     RouteQueue,
     SetAvailable,
+    SetPartitionCount,
     SetPartitions,
 )
 from kafka_fast.control.producer.routes import Routes
@@ -165,7 +167,7 @@ def test_a_queue_without_a_leader_waits() -> None:
     assert world.routes.wanted_nodes() == []
     assert list(world.routes.without_link()) == [("t", 0)]
     world.leaders["t", 0] = 1
-    world.routes.move(world.routes.queue(0))
+    world.routes.set_up("t")
     assert world.commands(RouteQueue) == [RouteQueue(0, 10)]
     assert list(world.routes.without_link()) == []
 
@@ -188,20 +190,64 @@ def test_with_a_new_leader_the_queue_moves_or_is_held_until_there_is_a_link() ->
     world.links = {1: Link(10), 2: Link(20)}
     world.routes.want(0)
     world.commands()
-    queue = world.routes.queue(0)
     world.leaders["t", 0] = 2
-    world.routes.move(queue)
+    world.routes.set_up("t")
     assert world.commands(RouteQueue) == [RouteQueue(0, 20)]
     world.leaders["t", 0] = 3
-    world.routes.move(queue)
+    world.routes.set_up("t")
     assert world.commands(RouteQueue) == [RouteQueue(0, 0)]
     assert world.routes.wanted_nodes() == [3]
+
+
+def test_a_queue_on_its_way_follows_what_the_topic_is_now() -> None:
+    """Regression: a topic that was created again kept the routes to its former leaders."""
+    world = set_up()
+    world.links = {1: Link(10), 2: Link(20, Versions(), node_id=2)}
+    world.routes.want(0)
+    assert world.commands(RouteQueue) == [RouteQueue(0, 10)]
+    world.ids["t"] = bytes(range(1, 17))
+    world.leaders["t", 0] = 2
+    assert world.routes.is_another("t")
+    world.routes.restart("t")
+    world.routes.set_up("t")
+    assert world.commands(RestartTopic, RouteQueue) == [RestartTopic("t"), RouteQueue(0, 20)]
+    assert not world.routes.is_another("t")
+
+
+def test_a_topic_that_was_never_set_up_does_not_begin_again() -> None:
+    world = World()
+    assert not world.routes.is_another("t")
+    world.routes.restart("t")
+    assert world.commands(RestartTopic) == []
+
+
+def test_records_go_to_the_partitions_that_there_are_now() -> None:
+    world = set_up(partitions=3)
+    world.count = 1
+    del world.leaders["t", 1], world.leaders["t", 2]
+    world.routes.set_up("t")
+    found = world.commands(SetPartitions, SetPartitionCount, SetAvailable)
+    assert found == [
+        SetPartitionCount("t", 1),
+        SetAvailable(0, True),
+        SetAvailable(1, False),
+        SetAvailable(2, False),
+    ]
+    world.count = 0  # created a moment ago: it has no partition yet
+    world.routes.set_up("t")
+    assert world.commands(SetPartitions, SetPartitionCount) == []
+    world.count = 2
+    world.routes.set_up("t")
+    assert world.commands(SetPartitions, SetPartitionCount) == [SetPartitionCount("t", 2)]
+    world.count = 5
+    world.routes.set_up("t")
+    assert world.commands(SetPartitions, SetPartitionCount) == [SetPartitions("t", 3, range(3, 5))]
 
 
 def test_a_queue_that_never_had_data_is_not_moved() -> None:
     world = set_up()
     world.links = {1: Link(10)}
-    world.routes.move(world.routes.queue(0))
+    world.routes.set_up("t")
     assert world.commands(RouteQueue) == []
 
 

@@ -133,6 +133,83 @@ def frozen(rig: Rig, code: int = NOT_LEADER, records: int = 1) -> QueueReport:
     return report
 
 
+def test_a_topic_that_begins_again_waits_for_what_is_on_its_way_and_then_sends_one_batch() -> None:
+    """The new log knows no producer: of two batches it might refuse the first, take the second."""
+    rig = Rig(warm=True)
+    rig.send(b"to the old log")
+    (old,) = rig.requests()
+    rig.queues.restart_topic("t")
+    rig.send(b"one")
+    assert rig.requests() == []
+    rig.answer(old)
+    (first,) = rig.requests()
+    rig.send(b"two")
+    rig.advance(1.0)
+    assert rig.requests() == []
+    rig.answer(first)
+    rig.advance(1.0)
+    (second,) = rig.requests()
+    rig.send(b"three")
+    rig.advance(1.0)
+    (third,) = rig.requests()
+    values = [it.values() for it in (first, second, third)]
+    assert values == [[b"one"], [b"two"], [b"three"]]
+
+
+def test_a_topic_that_begins_again_ends_the_pauses_that_the_old_one_had() -> None:
+    rig = Rig(warm=True, partitions=2)
+    other = rig.add_topic("other", 1)
+    rig.queues.route(other.start, 1)
+    futures = [rig.send(b"one"), rig.send(b"two", topic="other")]
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: NOT_LEADER})
+    for report in rig.reports():
+        rig.thaw(report, at=rig.machine.now + 1.0)
+    assert rig.requests() == []
+    rig.queues.restart_topic("t")
+    (again,) = rig.requests()
+    assert [topic for topic, _ in again.batches] == ["t"]
+    rig.answer(again)
+    assert [it.done() for it in futures] == [True, False]
+
+
+def test_records_go_to_the_first_partitions_only_and_the_queues_of_the_others_stay() -> None:
+    rig = Rig(partitions=3)
+    lost = rig.send(b"lost", partition=2)
+    rig.queues.set_partition_count("t", 2)
+    with pytest.raises(UsageError, match="partitions 0 to 1, not 2"):
+        rig.send(partition=2)
+    for number in range(40):
+        rig.accumulator.send_nowait("t", b"v", b"key-%d" % number)
+        rig.accumulator.send_nowait("t", b"v")
+    (sent,) = rig.requests()
+    assert {partition for _, partition in sent.batches} == {0, 1, 2}
+    assert sent.values(2) == [b"lost"]
+    rig.answer(sent)
+    assert lost.result(0).partition == 2
+    assert rig.queues.topic_stats()["t"]["records_acked"] == 81
+    rig.queues.set_partition_count("t", 3)
+    rig.send(partition=2)
+    for wrong in (0, 4):
+        with pytest.raises(UsageError, match=f"has 3 queues: {wrong} partitions"):
+            rig.queues.set_partition_count("t", wrong)
+
+
+def test_the_partition_of_records_without_a_key_is_chosen_anew_if_it_is_gone() -> None:
+    rig = Rig(partitions=8, batch_size=100)
+    for _ in range(20):
+        rig.queues.set_partition_count("t", 8)
+        rig.accumulator.send_nowait("t", b"v" * 300_000)  # another partition is drawn each time
+        rig.queues.set_partition_count("t", 1)
+        future = rig.accumulator.send("t", b"v")
+        for sent in rig.requests():
+            rig.answer(sent)
+        rig.advance(0.001)
+        for sent in rig.requests():
+            rig.answer(sent)
+        assert future.result(0).partition == 0
+
+
 def test_a_frozen_queue_sends_nothing_until_it_is_thawed() -> None:
     rig = Rig()
     report = frozen(rig)
@@ -449,7 +526,7 @@ def test_the_parts_of_what_may_be_written_may_be_written() -> None:
 def test_queue_ids_that_were_counted_otherwise_are_refused(first: int, queue_ids: range) -> None:
     rig = Rig(partitions=2)
     rig.add_topic("other", 1)
-    with pytest.raises(UsageError, match="3 queues there are in all"):
+    with pytest.raises(UsageError, match="has 2 of 3 queues"):
         rig.queues.set_partitions("t", first, queue_ids)
     rig.queues.set_partitions("t", 2, range(3, 5))
     assert rig.queues.queue_of(4) == ("t", 3)

@@ -15,7 +15,7 @@ from kafka_fast.spark.source.bounds import (
 )
 from kafka_fast.spark.source.offset_reader import OffsetReader
 from kafka_fast.spark.source.options import source_options
-from kafka_fast.spark.source.ranges import OffsetRange
+from kafka_fast.spark.source.ranges import OffsetRange, split
 from kafka_fast.types import TopicPartition
 from tests.unit.spark.source.fakes import A, B, Clock, FakeClient, options
 
@@ -52,6 +52,15 @@ def test_a_batch_asks_for_its_partitions_once(client: FakeClient, reader: Offset
     bounds = Bounds(SpecificOffsets({A: 3, B: -2}), SpecificOffsets({A: 3, B: 6}))
     assert reader.ranges(bounds) == [OffsetRange(A, 3, 3), OffsetRange(B, 5, 6)]
     assert client.asked == [["t"]]
+
+
+def test_the_ranges_of_a_batch_say_to_which_topic_they_belong(
+    client: FakeClient, reader: OffsetReader
+) -> None:
+    client.ids = {"t": "this one"}
+    ranges = reader.ranges(Bounds(Edge.EARLIEST, Edge.LATEST))
+    assert {it.topic_id for it in ranges} == {"this one"}
+    assert {it.topic_id for it in split(ranges, min_partitions=7)} == {"this one"}
 
 
 def test_a_topic_that_was_created_again_is_another_one(client: FakeClient) -> None:

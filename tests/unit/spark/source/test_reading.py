@@ -9,9 +9,10 @@ import pytest
 
 from kafka_fast.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicOrPartition
 from kafka_fast.spark.errors import DataLossError
+from kafka_fast.spark.source import reading
 from kafka_fast.spark.source.ranges import OffsetRange
 from kafka_fast.spark.source.reading import records_of
-from kafka_fast.types import OffsetAndMetadata, TopicPartition
+from kafka_fast.types import OffsetAndMetadata, PartitionInfo, TopicPartition
 from tests.unit.spark.source.fakes import A, options
 
 
@@ -31,6 +32,8 @@ class FakeConsumer:
         self.logs = list(logs)
         self.wanted = range(0)
         self.timeout = 0.0
+        self.ids = ["new"]
+        """Of the topic: what is known, and then what brokers say."""
 
     @property
     def log(self) -> range | Exception:
@@ -38,6 +41,12 @@ class FakeConsumer:
 
     def assign_ranges(self, ranges: Mapping[TopicPartition, range]) -> None:
         self.wanted = ranges[A]
+
+    def partitions_for(self, topics: list[str], *, refresh: bool = False) -> list[PartitionInfo]:
+        assert topics == ["t"]
+        if refresh and len(self.ids) > 1:
+            del self.ids[0]
+        return [PartitionInfo("t", 0, 1, 0, (1,), (1,), (), self.ids[0])]
 
     def assign(self, partitions: list[Any]) -> None:
         assert partitions == []
@@ -95,3 +104,35 @@ def test_a_topic_that_is_gone() -> None:
 def test_other_errors_pass() -> None:
     with pytest.raises(KafkaTimeoutError):
         read(FakeConsumer(KafkaTimeoutError("late")), range(5), failOnDataLoss="false")
+
+
+def read_of(topic_id: str | None, consumer: FakeConsumer, **given: str) -> list[int]:
+    span = OffsetRange(A, 0, 20, topic_id)
+    return [step.until for step in records_of(span, options(**given), consumer)]
+
+
+def test_a_consumer_that_is_kept_hears_of_a_topic_that_was_created_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Regression: its first task with the new topic failed, or read nothing and said so."""
+    monkeypatch.setattr(reading, "ASK_AGAIN", 0.0)
+    consumer = FakeConsumer(range(100))
+    consumer.ids = ["old", "old", "new", "never asked for"]
+    assert read_of("new", consumer) == [10, 20]
+    assert consumer.ids[0] == "new"
+
+
+def test_a_topic_that_was_created_again_since_the_planning_is_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "ASK_AGAIN", 0.0)
+    monkeypatch.setattr(reading, "GETS_ROUND", 0.0)
+    with pytest.raises(DataLossError, match="its id was old and is new now"):
+        read_of("old", FakeConsumer(range(100)), failOnDataLoss="false")
+
+
+def test_brokers_without_ids_tell_no_topics_apart() -> None:
+    consumer = FakeConsumer(range(100))
+    assert read_of(None, consumer) == [10, 20]
+    consumer.ids = []
+    assert read_of(None, consumer) == [10, 20]

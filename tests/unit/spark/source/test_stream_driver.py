@@ -160,6 +160,15 @@ def test_a_topic_that_is_created_again_ends_available_now(client: FakeClient) ->
         stream.latest(first)
 
 
+def test_the_tasks_of_a_micro_batch_know_to_which_topic_its_offsets_belong(
+    client: FakeClient,
+) -> None:
+    client.ids = {"t": "this one"}
+    stream = driver(client)
+    end = stream.latest({A: 0, B: 5})
+    assert {it.topic_id for it in stream.ranges({A: 0, B: 5}, end)} == {"this one"}
+
+
 def test_new_partitions_are_seen_by_the_next_batch(client: FakeClient) -> None:
     stream = driver(client)
     start = stream.latest({A: 0, B: 5})
