@@ -24,6 +24,7 @@ from tests.sim.worlds.checker import (
 
 Logs = dict[tuple[str, int], list[bytes | None]]
 TIMEOUT = 10.0
+RECOVERED = 3.5
 
 
 def healthy() -> tuple[History, Logs]:
@@ -49,7 +50,8 @@ def healthy() -> tuple[History, Logs]:
 
 
 def kinds(history: History, logs: Logs, promises: Promises | None = None) -> set[Kind]:
-    anomalies = check(history, logs, promises or Promises(delivery_timeout=TIMEOUT))
+    promises = promises or Promises(delivery_timeout=TIMEOUT, recovered_by=RECOVERED)
+    anomalies = check(history, logs, promises)
     assert all(str(anomaly).startswith(anomaly.kind.name) for anomaly in anomalies)
     return {anomaly.kind for anomaly in anomalies}
 
@@ -133,6 +135,11 @@ def complete_late(history: History, logs: Logs) -> None:
     sent.completions[0] = replace(sent.completions[0], at=sent.at + TIMEOUT + 0.001)
 
 
+def expire_after_all_is_healed(history: History, logs: Logs) -> None:
+    sent = history.sent[3]
+    sent.completions[0] = replace(sent.completions[0], expired=True)
+
+
 def count_too_few(history: History, logs: Logs) -> None:
     history.failed += 1
 
@@ -171,6 +178,7 @@ PLANTED: list[tuple[Callable[[History, Logs], None], Kind]] = [
     (complete_twice, Kind.COMPLETED_TWICE),
     (never_complete, Kind.NEVER_COMPLETED),
     (complete_late, Kind.LATE),
+    (expire_after_all_is_healed, Kind.STRANDED),
     (count_too_few, Kind.LOST_COUNT),
     (count_too_many, Kind.LOST_COUNT),
     (misjudge_flush, Kind.FLUSH),
@@ -201,6 +209,7 @@ def test_every_kind_of_anomaly_is_planted() -> None:
         (swap, Promises(ordered=False)),
         (refused_but_there, Promises(refused_is_absent=False)),
         (complete_late, Promises()),
+        (expire_after_all_is_healed, Promises()),
         (count_too_many, Promises(lost_exactly=False)),
     ],
 )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +19,7 @@ from kafka_fast import aio
 from kafka_fast.control.authentication import login
 from kafka_fast.control.messages import SendRaw
 from kafka_fast.control.producer import control, verdicts
+from kafka_fast.control.producer.lost_partitions import LostPartitions
 from kafka_fast.control.producer.messages import (
     BatchRow,
     CompleteBatch,
@@ -25,6 +28,7 @@ from kafka_fast.control.producer.messages import (
     ProducerCommand,
     QueueReport,
 )
+from kafka_fast.control.producer.routes import Queue, Routes
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce import _queues
 from kafka_fast.dataplane.produce._queues import Queues
@@ -33,7 +37,7 @@ from kafka_fast.net import planes
 from kafka_fast.net.steps import Steps, YieldToLoop
 from kafka_fast.producer import carrier as produce_carrier
 from kafka_fast.producer.steps import ProducerSteps
-from tests.sim.worlds import host, run_seed
+from tests.sim.worlds import Plan, World, host, make_plan
 from tests.sim.worlds.checker import Kind
 
 pytestmark = pytest.mark.slow  # many worlds each; what is on trial here is the checker
@@ -41,10 +45,11 @@ pytestmark = pytest.mark.slow  # many worlds each; what is on trial here is the 
 WORLDS = 300
 
 
-def show(*kinds: Kind) -> None:
+def show(*kinds: Kind, among: Callable[[Plan], bool] = lambda plan: True) -> None:
     """Run worlds until one has an anomaly of these kinds."""
-    for seed in range(WORLDS):
-        if any(anomaly.kind in kinds for anomaly in run_seed(seed).anomalies):
+    plans = filter(among, (make_plan(seed) for seed in itertools.count()))
+    for plan in itertools.islice(plans, WORLDS):
+        if any(anomaly.kind in kinds for anomaly in World(plan).run().anomalies):
             return
     raise AssertionError(f"{WORLDS} worlds have not shown it")
 
@@ -107,6 +112,22 @@ def test_forgetting_the_order_of_unresolved_batches(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(control, "judge", judge_only_the_last)
     show(Kind.DUPLICATE, Kind.MISORDERED, Kind.LOST, Kind.FALSE_FAILURE)
+
+
+def test_keeping_the_routes_of_a_topic_that_was_created_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def follow(self: Routes, queue: Queue) -> None:
+        if queue.awaited_node is not None:
+            self._await_leader(queue)
+
+    monkeypatch.setattr(Routes, "_follow_leader", follow)
+    show(Kind.STRANDED, among=lambda plan: plan.recreates_topics)
+
+
+def test_keeping_records_of_partitions_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LostPartitions, "handle_answer", lambda self, now: None)
+    show(Kind.STRANDED, among=lambda plan: plan.recreates_topics)
 
 
 def test_a_wake_up_that_the_data_plane_misses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ class Kind(enum.Enum):
     COMPLETED_TWICE = "completed more than once"
     NEVER_COMPLETED = "never completed"
     LATE = "completed after its delivery timeout"
+    STRANDED = "expired although nothing was broken any more"
     LOST_COUNT = "failures that nobody could observe were not all counted, or too many were"
     FLUSH = "flush returned a wrong number of pending records"
     MEMORY = "memory was not given back"
@@ -66,6 +67,8 @@ class Completion:
     """NO_OFFSET: not known, or failed."""
     outcome: Outcome | None
     """None: delivered."""
+    expired: bool = False
+    """delivery.timeout.ms had passed."""
 
 
 @dataclass(slots=True)
@@ -99,6 +102,8 @@ class Promises:
     observed by nobody rather than too few."""
     delivery_timeout: float = float("inf")
     """Seconds from the send to the completion, slack included."""
+    recovered_by: float = float("inf")
+    """When the client must have recovered from all that was broken: nothing expires after that."""
 
 
 @dataclass(slots=True)
@@ -218,7 +223,10 @@ def _completion(sent: Sent, promises: Promises) -> Iterator[Anomaly]:
         return
     if len(sent.completions) > 1:
         yield Anomaly(Kind.COMPLETED_TWICE, f"{_name(sent)}: {sent.completions}")
-    took = sent.completions[0].at - sent.at
+    told = sent.completions[0]
+    if told.expired and told.at > promises.recovered_by:
+        yield Anomaly(Kind.STRANDED, f"{_name(sent)} at {told.at:.3f} s")
+    took = told.at - sent.at
     if took > promises.delivery_timeout:
         yield Anomaly(Kind.LATE, f"{_name(sent)} after {took:.3f} s")
 

@@ -132,9 +132,9 @@ class FaultScript(abc.ABC):
             if self._cluster.brokers[node_id].paused:
                 self._cluster.resume(node_id, self._clock.now)
         self._mend()
-        for topic in self._plan.topics:
-            for index in range(topic.partitions):
-                self._elect(topic.name, index, 1)
+        for topic in self._cluster.state.topics.values():
+            for partition in topic.partitions:
+                self._elect(topic.name, partition.index, 1)
         self._log("healed")
 
     def _mend(self) -> None:  # noqa: B027  most worlds have nothing to undo
@@ -255,8 +255,8 @@ class FaultScript(abc.ABC):
         live = [node.node_id for node in self._cluster.state.live_nodes]
         topic = self._source.choice(self._plan.topics)
         index = self._source.randrange(topic.partitions)
-        if not live or topic.name not in self._cluster.state.topics:
-            return "no node to lead, or no topic"
+        if not live or not self._is_there(topic.name, index):
+            return "no node to lead, or no partition"
         node = self._source.choice(live)
         self._cluster.move_leader(topic.name, index, node)
         return f"node {node} leads {topic.name}-{index}"
@@ -265,8 +265,8 @@ class FaultScript(abc.ABC):
         """A partition has no leader for a while, although its replicas run."""
         topic = self._source.choice(self._plan.topics)
         index = self._source.randrange(topic.partitions)
-        if topic.name not in self._cluster.state.topics:
-            return "no topic to be without a leader"
+        if not self._is_there(topic.name, index):
+            return "no partition to be without a leader"
         partition = self._cluster.state.partition(topic.name, index)
         before = partition.leader
         partition.leader = -1
@@ -276,7 +276,7 @@ class FaultScript(abc.ABC):
 
     def _elect(self, topic: str, index: int, node: int) -> None:
         live = [one.node_id for one in self._cluster.state.live_nodes]
-        if topic not in self._cluster.state.topics:
+        if not self._is_there(topic, index):
             return
         partition = self._cluster.state.partition(topic, index)
         if partition.leader == -1 and live:
@@ -284,6 +284,11 @@ class FaultScript(abc.ABC):
             self._cluster.move_leader(topic, index, node)
             self._log(f"node {node} leads {topic}-{index} again")
             self._network.poll_brokers()
+
+    def _is_there(self, topic: str, index: int) -> bool:
+        """Return whether a partition exists; a topic may be created again with fewer."""
+        found = self._cluster.state.topics.get(topic)
+        return found is not None and index < len(found.partitions)
 
     def _stale_metadata(self) -> str:
         """One broker describes the cluster as it is now, whatever happens later."""

@@ -391,17 +391,23 @@ class GroupWorld:
         self.network.poll_brokers()
 
     def _recreate(self) -> None:
-        """Delete a topic with all its records, and make another one of its name."""
+        """Delete a topic with all its records, and make another one of its name elsewhere."""
         name = self._changes.choice(self.plan.topics).name
         if len(self.cluster.state.live_nodes) < self.plan.nodes:
             self.clock.after(LOOK_INTERVAL, self._recreate)
             return  # there may not be enough for the replicas
         partitions = self.cluster.state.topics[name].partitions
         self.cluster.delete_topic(name)
-        self.cluster.create_topic(name, len(partitions), len(partitions[0].replicas))
+        # Each partition gets the nodes that another one had, and with them another leader.
+        self.cluster.create_topic(
+            name,
+            assignment={
+                it.index: [1 + node % self.plan.nodes for node in it.replicas] for it in partitions
+            },
+        )
         for partition in partitions:
             self.ledger.recreate(TopicPartition(name, partition.index))
-        self.log(f"{name} is made anew")
+        self.log(f"{name} is created again")
         self.network.poll_brokers()
 
     def _add_topic(self, name: str) -> None:

@@ -93,6 +93,17 @@ class Plan:
     """How clients log in; None: they do not."""
 
     @property
+    def recovery(self) -> float:
+        """Seconds after which a client has noticed what was broken, and gone on.
+
+        An answer may be missing, then a connection that is made for the next try. A pause between
+        tries is a second at most; with a login there are several tries.
+        """
+        config = self.config
+        timeouts = config["request.timeout.ms"] + config["socket.connection.setup.timeout.ms"]
+        return 2 * timeouts / 1000 + 10.0
+
+    @property
     def promises(self) -> Promises:
         """What holds in this world."""
         config = self.config
@@ -131,7 +142,7 @@ def make_plan(seed: int) -> Plan:
         duration=duration,
         faults=0 if calm else source.choice((0, 1, 2, 4, 8, 16)),
         storm=0.0 if calm else source.choice((0.0, 0.0, 0.0, 0.05, 0.2, 0.4)),
-        recreates_topics=source.random() < 0.06,
+        recreates_topics=source.random() < 0.12,
         forgets_producers=source.random() < 0.06,
         closes_early=source.random() < 0.08,
         style={way: source.choice((0.0, 0.2, 1.0)) for way in WAYS}

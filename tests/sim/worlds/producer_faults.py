@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 from kafka_fast.errors import (
     BrokerError,
@@ -28,7 +31,7 @@ from kafka_fast.testing.broker.versions import INIT_PRODUCER_ID, METADATA, PRODU
 from tests.sim.worlds.clock import Clock
 from tests.sim.worlds.faults import FaultScript
 from tests.sim.worlds.network import Network
-from tests.sim.worlds.plan import Plan
+from tests.sim.worlds.plan import Plan, TopicPlan
 
 # Of a Produce answer. The log has nothing of the batch.
 REFUSED: tuple[type[BrokerError], ...] = (
@@ -118,27 +121,36 @@ class ProducerFaults(FaultScript):
     # ---- what weakens the promises ----
 
     def _recreate(self) -> str:
+        """Delete a topic, and create it with other leaders, and perhaps more partitions or fewer."""
         topic = self._source.choice(self._plan.topics)
+        count = self._source.choice((1, topic.partitions, topic.partitions, 5))
+        shift = self._source.randrange(self._plan.nodes)
+        again = partial(self._create, replace(topic, partitions=count), shift)
         self._cluster.delete_topic(topic.name)
-        self._clock.after(self._source.choice((0.0, 0.1, 1.0)), lambda: self._create(topic.name))
+        self._clock.after(self._source.choice((0.0, 0.1, 1.0)), again)
         return f"{topic.name} deleted"
 
     def _mend(self) -> None:
         for topic in self._plan.topics:
-            self._create(topic.name)
+            self._create(topic)
 
-    def _create(self, name: str) -> None:
-        """Create a topic of the plan, unless it is there."""
-        topic = next(one for one in self._plan.topics if one.name == name)
-        live = len(self._cluster.state.live_nodes)
-        if name not in self._cluster.state.topics and live:
-            self._cluster.create_topic(
-                name,
-                topic.partitions,
-                min(topic.replication_factor, live),
-                config={"max.message.bytes": str(topic.max_message_bytes)},
-            )
-            self._log(f"{name} created")
+    def _create(self, topic: TopicPlan, shift: int = 0) -> None:
+        """Create a topic, unless it is there; the first partition's leader is the `shift`th node."""
+        live = [node.node_id for node in self._cluster.state.live_nodes]
+        if topic.name in self._cluster.state.topics or not live:
+            return
+        nodes = deque(live)
+        nodes.rotate(-shift)
+        assignment = {}
+        for index in range(topic.partitions):
+            assignment[index] = list(nodes)[: topic.replication_factor]
+            nodes.rotate(-1)
+        self._cluster.create_topic(
+            topic.name,
+            assignment=assignment,
+            config={"max.message.bytes": str(topic.max_message_bytes)},
+        )
+        self._log(f"{topic.name} created: {assignment}")
 
     def _forget_producers(self) -> str:
         """A partition forgets its producers; with luck one of them hears of it in other words."""

@@ -413,7 +413,9 @@ class Users:
     def _complete(self, sent: Sent, error: DeliveryError | None, metadata: RecordMetadata) -> None:
         outcome = None if error is None else error.outcome
         partition, offset = metadata.partition, metadata.offset
-        sent.completions.append(Completion(self._clock.now, partition, offset, outcome))
+        expired = error is not None and isinstance(error.first, KafkaTimeoutError)
+        told = Completion(self._clock.now, partition, offset, outcome, expired)
+        sent.completions.append(told)
         what = "delivered" if error is None else f"{outcome}: {error.__cause__!r}"
         self._log(f"record {sent.number} {metadata.topic}-{partition}@{offset} {what}")
 

@@ -67,6 +67,7 @@ class World:
         """Build the world; nothing happens before `run`."""
         self.plan = plan
         self.log_lines: list[str] = []
+        self._recovered_by = FOREVER
         self.clock = Clock()
         self.settings = producer_settings(plan.config)
         self.cluster = _make_cluster(plan)
@@ -123,6 +124,7 @@ class World:
     def run(self) -> Result:
         """Let everything happen, then check what came of it."""
         heal_at = self.clock.now + self.plan.duration * 1.25
+        self._recovered_by = heal_at + self.plan.recovery
         self.clock.at(heal_at, self.faults.heal)
         if self.guard is not None:
             self.guard.plan_rotation(self.clock, self.plan.duration)
@@ -172,7 +174,11 @@ class World:
         elif self.users.unfinished and not self.users.history.stuck:
             self.users.history.stuck = f"{self.users.unfinished} users wait for ever"
         self.users.finish()
-        promises = replace(self.plan.promises, lost_exactly=self.queues.stats()["splits"] == 0)
+        promises = replace(
+            self.plan.promises,
+            lost_exactly=self.queues.stats()["splits"] == 0,
+            recovered_by=self._recovered_by,
+        )
         anomalies = check(self.users.history, self._logs(), promises)
         if self.guard is not None:
             anomalies += [Anomaly(Kind.LOGIN, it) for it in self.guard.violations]
