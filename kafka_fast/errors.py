@@ -25,8 +25,7 @@
     ├── WakeupError                           another thread called wakeup() or close()
     └── DeliveryError                         records that were not, or maybe not, delivered
 
-All of them can be pickled: Spark carries them from a worker to the driver. This module imports
-the standard library only and stands below every other one.
+All can be pickled: Spark carries them to the driver. This module imports Python's own ones only.
 """
 
 from __future__ import annotations
@@ -265,6 +264,7 @@ class DeliveryError(KafkaError):
         samples: a few errors, for the log.
         topic: where the record was to go, or None if the error is of several topics.
         partition: the partition it was assigned to, or None if there was none, or several.
+        is_collateral: refused only because of another record in its batch: it may be sent again.
     """
 
     def __init__(
@@ -277,6 +277,7 @@ class DeliveryError(KafkaError):
         samples: Sequence[BaseException] = (),
         topic: str | None = None,
         partition: int | None = None,
+        is_collateral: bool = False,
     ) -> None:
         super().__init__(message)
         self.outcome = outcome
@@ -285,6 +286,7 @@ class DeliveryError(KafkaError):
         self.samples = tuple(samples)
         self.topic = topic
         self.partition = partition
+        self.is_collateral = is_collateral
 
 
 class PositionError(KafkaError):

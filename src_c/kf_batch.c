@@ -52,7 +52,14 @@ void kf_batch_unref(kf_batch *batch) {
         child = sibling;
     }
     kf_batch_release_memory(batch);
+    free(batch->detail);
     free(batch);
+}
+
+void kf_batch_explain(kf_batch *batch, uint8_t *detail, size_t size) {
+    free(batch->detail);
+    batch->detail = detail;
+    batch->detail_size = size;
 }
 
 void kf_batch_release_memory(kf_batch *batch) {
@@ -73,13 +80,20 @@ void kf_batch_release_memory(kf_batch *batch) {
     }
 }
 
-/* A child has ended. A split batch ends with its last child, and so do the batches above it. */
+/* A child has ended. A split batch ends with its last child, and so do the batches above it. The
+ * batch that was split first is what observers know. */
 static void child_ended(kf_producer *producer, kf_batch *parent) {
     while (parent != NULL && --parent->children_left == 0) {
         kf_batch *above = parent->parent;
         kf_producer_observe(producer, parent);
         kf_batch_unref(parent);
         parent = above;
+    }
+    if (parent != NULL) {
+        while (parent->parent != NULL) {
+            parent = parent->parent;
+        }
+        kf_producer_observe_part(producer, parent);
     }
 }
 
@@ -145,6 +159,24 @@ bool kf_batch_is_done(kf_batch *batch) {
         if (!kf_batch_is_done(child)) {
             return false;
         }
+    }
+    return true;
+}
+
+bool kf_records_are_done(kf_batch *batch, int32_t index, int32_t count) {
+    int state = kf_get(&batch->state);
+    if (state != KF_BATCH_SPLIT) {
+        return has_ended(state);
+    }
+    while (count > 0) {
+        int32_t at = index;
+        kf_batch *part = kf_batch_resolve(batch, &at);
+        if (!has_ended(kf_get(&part->state))) {
+            return false;
+        }
+        int32_t done = kf_get(&part->record_count) - at;
+        index += done;
+        count -= done;
     }
     return true;
 }

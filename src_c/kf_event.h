@@ -13,7 +13,8 @@
 /* The control plane owns (and frees) each event. */
 enum kf_event_kind {
     KF_EVENT_RESPONSE = 1,    /* the answer to a raw request: token, bytes */
-    KF_EVENT_PUNT = 2, /* a Produce answer that is not plain success; `code`: its version */
+    KF_EVENT_PUNT = 2, /* a Produce answer that is not plain success; `code`: its version; batches:
+                        * those that it refuses */
     KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close; bytes: the first bytes of what was no whole
                                * frame; token: kind of the oldest request in flight, or 0 */
     KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce or Fetch answer */
@@ -67,10 +68,12 @@ typedef struct kf_batch_row {
     int64_t generation;
     int64_t serial; /* with `slice`: the batch */
     int64_t base_offset; /* as answered last, or -1 */
+    size_t size; /* bytes, not compressed */
+    size_t wire_size; /* bytes in a request */
     int32_t slice; /* of a split batch */
     int32_t base_sequence;
     int32_t record_count;
-    int32_t attempts; /* how often it was sent */
+    int32_t failures; /* tries that have failed, and not for another batch's sake */
     int16_t error_code; /* as answered last; 0: its link was closed without an answer */
     bool maybe_written; /* it may be in the log */
 } kf_batch_row;
@@ -106,7 +109,7 @@ typedef struct kf_event {
     };
     union { /* rows, by kind of event */
         void *rows;
-        kf_batch_row *batches; /* KF_EVENT_REPORT, in order */
+        kf_batch_row *batches; /* KF_EVENT_REPORT, in order; KF_EVENT_PUNT */
         kf_stream_row *streams; /* KF_EVENT_FETCH_PUNT, KF_EVENT_STREAMS_STOPPED */
         int64_t *queue_ids; /* KF_EVENT_ROUTE */
     };

@@ -68,6 +68,7 @@ enum kf_command_kind {
     KF_COMMAND_VERDICT, /* on one batch of a frozen queue, see kf_verdict */
     KF_COMMAND_THAW, /* queue, generation: go on at `at`; single: one in flight first */
     KF_COMMAND_FAIL_QUEUE, /* fail all of a queue's batches that are in no request */
+    KF_COMMAND_LIMIT_TOPIC, /* split_size: bytes of a full batch; size: most bytes in a request */
     KF_COMMAND_RESTART_TOPIC, /* its logs are empty: it was deleted and created again */
     /* of the fetch side */
     KF_COMMAND_PROGRAM_FETCH, /* session: how the link fetches */
@@ -80,11 +81,12 @@ enum kf_command_kind {
 };
 
 enum kf_verdict {
-    KF_VERDICT_FAIL = 1, /* the batch ends with error_code and outcome */
+    KF_VERDICT_FAIL = 1, /* the batch ends with error_code and outcome; bytes: its detail */
     KF_VERDICT_SUCCEED = 2, /* the batch is in the log at base_offset (or -1) */
     KF_VERDICT_SPLIT = 3, /* the batch becomes batches of at most split_size bytes */
     KF_VERDICT_RENUMBER = 4, /* all unresolved batches: sequences from base_sequence, with this
                               * producer id and epoch; none of them may have an unknown fate */
+    KF_VERDICT_FORGIVE = 5, /* the batch's last failure was another batch's, and does not count */
 };
 
 typedef struct kf_command {

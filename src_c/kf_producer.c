@@ -123,6 +123,18 @@ void kf_topic_resize(kf_topic *topic, int32_t count) {
     }
 }
 
+void kf_topic_limit(kf_producer *producer, kf_topic *topic, size_t batch_limit, size_t wire_limit) {
+    kf_set_long(&topic->batch_limit, (int64_t)batch_limit);
+    topic->wire_limit = wire_limit;
+    for (kf_queue *queue = kf_producer_queues(producer); queue != NULL; queue = queue->registered) {
+        if (queue->topic == topic) {
+            kf_lock(&queue->lock);
+            queue->seal_size = kf_queue_seal_size(queue);
+            kf_unlock(&queue->lock);
+        }
+    }
+}
+
 void kf_producer_free(kf_producer *producer) {
     for (kf_batch *batch = kf_producer_take_observed(producer); batch != NULL;) {
         kf_batch *next = batch->next;
@@ -328,7 +340,8 @@ static void stay_awake(kf_producer *producer, kf_batch *batch) {
     }
 }
 
-void kf_producer_wait_batch(kf_producer *producer, kf_batch *batch, double seconds) {
+void kf_producer_wait_records(kf_producer *producer, kf_batch *batch, int32_t index, int32_t count,
+                              double seconds) {
     kf_wake *wake = &producer->plane->wake;
     int64_t seen = kf_wake_count(wake);
     kf_lock(&producer->lock);
@@ -336,7 +349,7 @@ void kf_producer_wait_batch(kf_producer *producer, kf_batch *batch, double secon
         stay_awake(producer, batch);
     }
     kf_unlock(&producer->lock);
-    if (!kf_batch_is_done(batch)) {
+    if (!kf_records_are_done(batch, index, count)) {
         kf_wake_wait(wake, seen, seconds);
     }
 }
@@ -358,12 +371,7 @@ void kf_producer_wait_flushed(kf_producer *producer, int64_t serial, double seco
 
 /* ---- observers ---- */
 
-void kf_producer_observe(kf_producer *producer, kf_batch *batch) {
-    int state = kf_get(&batch->state);
-    kf_fence(); /* a new observer sets `watched`, then reads the state: one of the two sees it */
-    if (kf_get(&batch->watched) == 0 && state == KF_BATCH_ACKED) {
-        return;
-    }
+static void list_observed(kf_producer *producer, kf_batch *batch) {
     if (kf_swap(&batch->listed, 1) != 0) {
         return;
     }
@@ -374,9 +382,25 @@ void kf_producer_observe(kf_producer *producer, kf_batch *batch) {
     producer->observed_tail = &batch->next;
     kf_unlock(&producer->lock);
     producer->env.wake_observers(producer->env.context);
+}
+
+void kf_producer_observe(kf_producer *producer, kf_batch *batch) {
+    int state = kf_get(&batch->state);
+    kf_fence(); /* a new observer sets `watched`, then reads the state: one of the two sees it */
+    if (kf_get(&batch->watched) == 0 && state == KF_BATCH_ACKED) {
+        return;
+    }
+    list_observed(producer, batch);
     if (state != KF_BATCH_ACKED) {
         producer->env.wake_control(
             producer->env.context); /* it logs failures that nobody observes */
+    }
+}
+
+void kf_producer_observe_part(kf_producer *producer, kf_batch *batch) {
+    kf_fence(); /* as above: a new observer sees the part's end, or this sees the observer */
+    if (kf_get(&batch->watched) != 0) {
+        list_observed(producer, batch);
     }
 }
 

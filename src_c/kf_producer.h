@@ -82,6 +82,9 @@ kf_topic *kf_topic_new(kf_producer *producer, uint64_t seed);
 bool kf_topic_grow(kf_producer *producer, kf_topic *topic, int32_t count, int64_t first_id);
 /* Let records go to the first `count` partitions, 1 or more, whose queues are there. */
 void kf_topic_resize(kf_topic *topic, int32_t count);
+/* Data plane: let batches be full at `batch_limit` bytes, and split those of more than `wire_limit`
+ * bytes in a request before they are sent; 0 and 0: as elsewhere. */
+void kf_topic_limit(kf_producer *producer, kf_topic *topic, size_t batch_limit, size_t wire_limit);
 
 /* True if news came in that may end a sleep of this level. */
 bool kf_producer_has_news(kf_producer *producer, int level);
@@ -110,13 +113,18 @@ int64_t kf_producer_serial(kf_producer *producer);
 bool kf_producer_flushed(kf_producer *producer, int64_t serial);
 int64_t kf_producer_pending_before(kf_producer *producer, int64_t serial);
 
-/* Wait until the batch (or all below `serial`) is done, at most `seconds`: call in slices. */
-void kf_producer_wait_batch(kf_producer *producer, kf_batch *batch, double seconds);
+/* Wait until the fate of `count` records of the batch from `index` on is known, or all batches
+ * below `serial` have ended, at most `seconds`: call in slices. */
+void kf_producer_wait_records(kf_producer *producer, kf_batch *batch, int32_t index, int32_t count,
+                              double seconds);
 void kf_producer_wait_flushed(kf_producer *producer, int64_t serial, double seconds);
 
 /* Ended batches that have observers or have failed, in the order of their ending, linked by
- * `next`; the list owns a reference to each, which the taker inherits. */
+ * `next`; the list owns a reference to each, which the taker inherits. One that was split and has
+ * observers comes with each of its parts that ends, too. */
 void kf_producer_observe(kf_producer *producer, kf_batch *batch);
+/* A part of this batch, which was split, has ended. */
+void kf_producer_observe_part(kf_producer *producer, kf_batch *batch);
 kf_batch *kf_producer_take_observed(kf_producer *producer);
 
 #endif /* KF_PRODUCER_H */

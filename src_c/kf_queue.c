@@ -4,6 +4,12 @@
 
 /* ---- making and freeing a queue ---- */
 
+size_t kf_queue_seal_size(const kf_queue *queue) {
+    size_t size = queue->producer->seal_size;
+    size_t limit = (size_t)kf_get_long(&queue->topic->batch_limit);
+    return limit > 0 && limit < size ? limit : size;
+}
+
 void kf_queue_init(kf_queue *queue, kf_producer *producer, kf_topic *topic, int64_t id,
                    int32_t partition) {
     memset(queue, 0, sizeof *queue);
@@ -14,7 +20,7 @@ void kf_queue_init(kf_queue *queue, kf_producer *producer, kf_topic *topic, int6
     queue->partition = partition;
     queue->sealed_tail = &queue->sealed;
     queue->coding_tail = &queue->coding;
-    queue->seal_size = producer->seal_size;
+    queue->seal_size = kf_queue_seal_size(queue);
     queue->producer_id = -1;
     queue->epoch = -1;
     kf_lock(&producer->lock);
@@ -344,16 +350,26 @@ kf_batch *kf_queue_take_first(kf_queue *queue) {
     return batch;
 }
 
-kf_batch *kf_queue_take_unresolved(kf_queue *queue, int64_t serial, int32_t slice) {
-    for (kf_batch **at = &queue->unresolved; *at != NULL; at = &(*at)->next) {
-        kf_batch *batch = *at;
-        if (batch->serial == serial && batch->slice == slice) {
-            *at = batch->next;
-            batch->next = NULL;
-            return batch;
-        }
+static kf_batch **place_of(kf_queue *queue, int64_t serial, int32_t slice) {
+    kf_batch **at = &queue->unresolved;
+    while (*at != NULL && ((*at)->serial != serial || (*at)->slice != slice)) {
+        at = &(*at)->next;
     }
-    return NULL;
+    return at;
+}
+
+kf_batch *kf_queue_find_unresolved(kf_queue *queue, int64_t serial, int32_t slice) {
+    return *place_of(queue, serial, slice);
+}
+
+kf_batch *kf_queue_take_unresolved(kf_queue *queue, int64_t serial, int32_t slice) {
+    kf_batch **at = place_of(queue, serial, slice);
+    kf_batch *batch = *at;
+    if (batch != NULL) {
+        *at = batch->next;
+        batch->next = NULL;
+    }
+    return batch;
 }
 
 bool kf_maybe_written(int16_t error_code) {
@@ -372,7 +388,7 @@ bool kf_maybe_written(int16_t error_code) {
 
 int kf_batch_outcome(kf_batch *batch) {
     if (batch->attempts == 0) {
-        return KF_OUTCOME_NOT_SENT;
+        return KF_OUTCOME_NOT_SENT; /* nor was the batch that it is a part of */
     }
     if (batch->maybe_written || kf_get(&batch->state) == KF_BATCH_IN_FLIGHT) {
         return KF_OUTCOME_MAYBE_WRITTEN;

@@ -1,5 +1,5 @@
-/* A batch that a broker found too large becomes several. Its records are read from its slabs and
- * written into children, which take its place in the queue. The parent stays, because handles
+/* A batch that is larger than its topic takes becomes several. Its records are read from its slabs
+ * and written into children, which take its place in the queue. The parent stays, because handles
  * point to it; kf_batch_resolve finds their records in the children.
  */
 #include "kf_producer.h"
@@ -74,7 +74,7 @@ static kf_batch *child_of(kf_queue *queue, kf_batch *parent, int32_t first_index
     child->sequenced = parent->sequenced;
     child->base_sequence =
         parent->sequenced ? kf_sequence_after(parent->base_sequence, first_index) : -1;
-    child->attempts = parent->attempts;
+    child->attempts = parent->attempts; /* but not its failures: this one is another batch */
     child->maybe_written = parent->maybe_written;
     child->parent = parent;
     return child;
@@ -86,6 +86,15 @@ static void discard(kf_producer *producer, kf_batch *child) {
         kf_pool_give(&producer->pool, child->slabs);
         free(child);
         child = sibling;
+    }
+}
+
+/* Put children among the unresolved batches, where their parent would stand. */
+static void insert(kf_queue *queue, kf_batch *children) {
+    kf_queue_return(queue, children);
+    for (kf_batch *child = children; child->sibling != NULL; child = child->sibling) {
+        child->sibling->next = child->next;
+        child->next = child->sibling;
     }
 }
 
@@ -137,9 +146,7 @@ bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size) {
     kf_set(&batch->state, KF_BATCH_SPLIT);
     kf_producer_ended(producer, batch);
     kf_add(&queue->load, -1);
-    for (child = children; child != NULL; child = child->sibling) {
-        kf_queue_return(queue, child);
-    }
+    insert(queue, children);
     kf_batch_release_memory(batch);
     return true;
 }

@@ -9,6 +9,8 @@ from kafka_fast.control.producer.messages import (
     CompleteBatch,
     FailBatch,
     FailQueue,
+    ForgiveBatch,
+    LimitTopic,
     NameTopic,
     ProducePunt,
     ProducerCommand,
@@ -46,7 +48,7 @@ def read_event(event: tuple[Any, ...]) -> ProducerEvent:
     """Return the control plane's record for one of the data plane's events."""
     kind, link_id, code, _, _, frame, told = event
     if kind == _queues.EVENT_PUNT:
-        return ProducePunt(link_id, code, frame)
+        return ProducePunt(link_id, code, frame, tuple(BatchRow(*row) for row in told))
     if kind == _queues.EVENT_ROUTE:
         return RouteWanted(tuple(told))
     if kind == _queues.EVENT_REPORT:
@@ -75,16 +77,8 @@ def carry_out(queues: Queues, command: ProducerCommand, seed: int) -> bool:
     match command:
         case ProgramProduce(link_id, version, prefix):
             queues.program(link_id, version, topic_format(version), prefix)
-        case NameTopic(topic, version, field):
-            queues.topic(topic, seed)
-            queues.name_topic(topic, topic_format(version), field)
-        case SetPartitions(topic, first, queue_ids):
-            queues.topic(topic, seed)
-            queues.set_partitions(topic, first, queue_ids)
-        case SetPartitionCount(topic, count):
-            queues.set_partition_count(topic, count)
-        case RestartTopic(topic):
-            queues.restart_topic(topic)
+        case NameTopic() | SetPartitions() | SetPartitionCount() | LimitTopic() | RestartTopic():
+            change_topic(queues, command, seed)
         case SetAvailable(queue_id, available):
             queues.set_available(queue_id, available)
         case RouteQueue(queue_id, link_id):
@@ -99,27 +93,50 @@ def carry_out(queues: Queues, command: ProducerCommand, seed: int) -> bool:
             queues.fail_queue(queue_id, error_code)
         case RefuseRecords(error):
             queues.refuse(error)
-        case FailBatch() | CompleteBatch() | SplitBatch():
+        case FailBatch() | CompleteBatch() | SplitBatch() | ForgiveBatch():
             judge(queues, command)
         case _:
             return carrier.carry_out(queues.plane, command)
     return True
 
 
-def judge(queues: Queues, verdict: FailBatch | CompleteBatch | SplitBatch) -> None:
+def change_topic(
+    queues: Queues,
+    change: NameTopic | SetPartitions | SetPartitionCount | LimitTopic | RestartTopic,
+    seed: int,
+) -> None:
+    """Carry out what is new of a topic; `seed` as in `carry_out`."""
+    queues.topic(change.topic, seed)
+    match change:
+        case NameTopic(topic, version, field):
+            queues.name_topic(topic, topic_format(version), field)
+        case SetPartitions(topic, first, queue_ids):
+            queues.set_partitions(topic, first, queue_ids)
+        case SetPartitionCount(topic, count):
+            queues.set_partition_count(topic, count)
+        case LimitTopic(topic, size, wire_size):
+            queues.limit_topic(topic, size, wire_size)
+        case RestartTopic(topic):
+            queues.restart_topic(topic)
+
+
+def judge(queues: Queues, verdict: FailBatch | CompleteBatch | SplitBatch | ForgiveBatch) -> None:
     """Pass a verdict on one batch."""
     row = verdict.row
     place = (row.queue_id, row.generation)
     batch = (row.serial, row.slice)
     match verdict:
-        case FailBatch(_, error_code, outcome):
+        case FailBatch(_, error_code, outcome, detail):
             queues.judge(
                 *place,
                 _queues.VERDICT_FAIL,
                 *batch,
                 error_code=error_code,
                 outcome=_OUTCOMES[outcome],
+                detail=detail,
             )
+        case ForgiveBatch():
+            queues.judge(*place, _queues.VERDICT_FORGIVE, *batch)
         case CompleteBatch(_, base_offset):
             queues.judge(*place, _queues.VERDICT_SUCCEED, *batch, base_offset=base_offset)
         case SplitBatch(_, size, error_code):

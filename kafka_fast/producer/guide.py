@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 
 from kafka_fast.control.producer.causes import Causes
+from kafka_fast.control.producer.refusals import is_collateral, wrong_records
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import KafkaTimeoutError
@@ -34,6 +35,8 @@ class Guide:
         self._causes = causes
         self._is_told = is_told
         self.explain = causes.explain
+        self.is_collateral = is_collateral
+        self.wrong_records = wrong_records
 
     def look(
         self,

@@ -39,8 +39,10 @@ class Failures:
     """All failed records of the task."""
 
     count: int = 0
+    collateral: int = 0
+    """Those that were refused only because of others in their batches."""
     outcomes: set[Outcome] = field(default_factory=set)
-    samples: list[BaseException] = field(default_factory=list)
+    samples: list[DeliveryError] = field(default_factory=list)
 
 
 class Ledger:
@@ -101,9 +103,12 @@ class Ledger:
             return None
         first = failures.samples[0]
         outcome = next(each for each in LEAST_CERTAIN_FIRST if each in failures.outcomes)
+        others = ""
+        if failures.collateral:
+            others = f", {failures.collateral} of them because of others in their batches"
         return KafkaDeliveryError(
-            f"{failures.count} of {self._records} records were not delivered ({outcome.value}); "
-            f"the first: {first}",
+            f"{failures.count} of {self._records} records were not delivered ({outcome.value})"
+            f"{others}; the first: {first}",
             outcome=outcome,
             count=failures.count,
             first=first,
@@ -165,9 +170,13 @@ class Ledger:
     def _fail(self, where: tuple[str | None, int], count: int, error: DeliveryError) -> None:
         totals = self._totals.setdefault(where, Totals())
         totals.errors += count
-        totals.first_error = totals.first_error or error
+        if totals.first_error is None or totals.first_error.is_collateral > error.is_collateral:
+            totals.first_error = error
         failures = self._failures
         failures.count += count
+        failures.collateral += count if error.is_collateral else 0
         failures.outcomes.add(error.outcome)
-        if len(failures.samples) < MAX_SAMPLES and error not in failures.samples:
+        if error not in failures.samples:
             failures.samples.append(error)
+            failures.samples.sort(key=lambda sample: sample.is_collateral)  # those come last
+            del failures.samples[MAX_SAMPLES:]

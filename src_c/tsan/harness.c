@@ -134,11 +134,11 @@ static slice *take_slice(void) {
 static void check_slice(harness *shared, slice *checked) {
     double since = now(NULL);
     kf_batch *batch = checked->batch;
-    if (!kf_batch_is_done(batch)) {
+    if (!kf_records_are_done(batch, checked->index, 1)) {
         kf_queue_urge(batch->queue, batch);
     }
-    while (!kf_batch_is_done(batch)) {
-        kf_producer_wait_batch(shared->producer, batch, 1.0);
+    while (!kf_records_are_done(batch, checked->index, 1)) {
+        kf_producer_wait_records(shared->producer, batch, checked->index, 1, 1.0);
         if (now(NULL) - since > STUCK_SECONDS) {
             fail("a batch of queue %d never ended", (int)batch->queue->id);
         }

@@ -14,7 +14,13 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kafka_fast import Producer
-from kafka_fast.errors import DeliveryError, InvalidTimestamp, MessageTooLarge, Outcome
+from kafka_fast.errors import (
+    DeliveryError,
+    InvalidRecord,
+    InvalidTimestamp,
+    MessageTooLarge,
+    Outcome,
+)
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.producing import (
     TIMEOUT,
@@ -35,6 +41,8 @@ MODES: dict[str, dict[str, object]] = {
     "nobody": {"acks": 0},
 }
 CREATE_TIME, APPEND_TIME = 1, 2
+IN_FLIGHT = 5  # max.in.flight.requests.per.connection
+BAD = (3, 7)  # of ten records, those that the topic does not take
 CLOCK_STEP_MS = 20  # the clock of the records moves in steps
 
 Row = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int | None]
@@ -182,6 +190,68 @@ class TestRefused:
         assert [read.value for read in read_log(real_kafka.bootstrap, topic, 0)] == values
         assert offsets == list(range(500))
         assert producer.metrics()["splits"] > 0
+
+    @pytest.mark.parametrize(
+        ("limit", "batch_size", "count", "size"),
+        [(3_000, 16_384, 5_000, 200), (262_144, 1_000_000, 3_000, 2_000)],
+        ids=["small batches", "batch.size above 256 KiB"],
+    )
+    def test_a_refused_size_is_learnt(
+        self,
+        real_kafka: RealKafka,
+        producer_on: MakeProducer,
+        limit: int,
+        batch_size: int,
+        count: int,
+        size: int,
+    ) -> None:
+        topic = new_topic(real_kafka, max_message_bytes=str(limit))
+        producer = producer_on(batch_size=batch_size, linger_ms=100)
+        producer.partitions_for(topic)
+        values = [b"%06d" % number + bytes(size - 6) for number in range(count)]
+        futures = [producer.send(topic, value) for value in values]
+        assert [future.result(TIMEOUT).offset for future in futures] == list(range(count))
+        assert producer.metrics()["splits"] > 0
+        refused = producer.metrics()["punts"]
+        assert refused <= IN_FLIGHT, "no more than were sent before the first refusal came"
+        assert producer.send_many(topic, values).result(TIMEOUT).failed == 0
+        assert producer.metrics()["punts"] == refused
+        assert [one.value for one in read_log(real_kafka.bootstrap, topic, 0)] == values * 2
+
+    @pytest.mark.needs_kafka("2.4", "Produce answers name wrong records")
+    @pytest.mark.parametrize("wrong", ["key", "timestamp"])
+    def test_the_error_of_a_record_says_whether_it_is_the_wrong_one(
+        self, real_kafka: RealKafka, producer_on: MakeProducer, wrong: str
+    ) -> None:
+        limit = "difference" if int(real_kafka.release.version[0]) < 3 else "after"
+        topic = new_topic(
+            real_kafka,
+            **{"cleanup_policy": "compact", f"message_timestamp_{limit}_max_ms": "3600000"},
+        )
+        producer = producer_on(linger_ms=500)
+        now = int(time.time() * 1000)
+        keys = [None if wrong == "key" and it in BAD else b"k" for it in range(10)]
+        times = [now + 86_400_000 * (wrong == "timestamp" and it in BAD) for it in range(10)]
+        cause = InvalidTimestamp if wrong == "timestamp" else InvalidRecord
+        futures = [
+            producer.send(topic, b"v", key, timestamp_ms=at)
+            for key, at in zip(keys, times, strict=True)
+        ]
+        errors = [future.exception(TIMEOUT) for future in futures]
+        told = producer.send_many(topic, [b"v"] * 10, keys=keys, timestamps_ms=times)
+        errors += [error for _, error in told.failed(TIMEOUT)]
+        assert len(errors) == 20
+        for number, error in enumerate(errors):
+            assert error is not None
+            assert isinstance(error.first, cause)
+            assert error.outcome is Outcome.REJECTED
+            assert error.is_collateral is (number % 10 not in BAD)
+            assert ("because of 2 other records" in str(error)) is error.is_collateral
+        again = [number for number in range(10) if number not in BAD]
+        for number in again:
+            producer.send(topic, b"%d" % number, keys[number]).result(TIMEOUT)
+        read = [one.value for one in read_log(real_kafka.bootstrap, topic, 0)]
+        assert read == [b"%d" % number for number in again]
 
     @pytest.mark.parametrize("mode", ["idempotent", "all"])
     def test_a_record_that_is_too_large_fails_alone(

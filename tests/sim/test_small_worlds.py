@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.errors import CorruptMessage, NotLeaderOrFollower, Outcome, UnknownProducerId
 from kafka_fast.testing.broker.versions import API_VERSIONS, PRODUCE
 from tests.sim.worlds import Plan, World, make_plan
 from tests.sim.worlds.plan import NetworkPlan, TopicPlan
 
+IN_FLIGHT = 5
 CALM = NetworkPlan(
     latency=0.005,
     jitter=0.0,
@@ -26,7 +28,7 @@ CONFIG = {
     "acks": "all",
     "enable.idempotence": True,
     "retries": 2**31 - 1,
-    "max.in.flight.requests.per.connection": 5,
+    "max.in.flight.requests.per.connection": IN_FLIGHT,
     "linger.ms": 0,
     "batch.size": 0,
     "max.request.size": 1_048_576,
@@ -80,7 +82,27 @@ def test_a_batch_that_was_too_large_is_split_until_it_fits() -> None:
     result = world.run()
     assert not result.anomalies, result.report()
     assert outcomes(world) == {None}
-    assert world.queues.stats()["splits"] > 3
+    assert world.queues.stats()["splits"] > 0
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_refused_size_is_learnt_and_what_follows_from_a_refusal_costs_no_time(
+    told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If nobody is told of it, each large batch is refused; still none of the others waits."""
+    if not told:
+        monkeypatch.setattr(ProducerControl, "_limit_batches", lambda self, topic: None)
+    long_pause = {"retry.backoff.ms": 1_000}
+    world = World(
+        small_plan(max_message_bytes=1_200, **{"batch.size": 16_384, "linger.ms": 5}, **long_pause)
+    )
+    result = world.run()
+    assert not result.anomalies, result.report()
+    assert outcomes(world) == {None}
+    refusals = world.queues.stats()["punts"]
+    assert (refusals <= IN_FLIGHT) is told
+    for sent in world.users.history.sent:
+        assert sent.completions[0].at - sent.at < 0.5, "no pause was made"
 
 
 def test_a_leader_that_lost_its_place_may_have_written_the_batch() -> None:

@@ -14,6 +14,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.permissions import described
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import SETTINGS, TopicLimits
+from kafka_fast.control.producer.refusals import ANY_RECORD, told
 from kafka_fast.control.silence import around, of_quota, reason
 from kafka_fast.control.troubles import About, Reason, last_trouble
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, broker_error
@@ -59,6 +60,8 @@ class Causes:
         size: int,
         since: float,
         until: float,
+        detail: bytes | None = None,
+        index: int = ANY_RECORD,
     ) -> BrokerError:
         """Return the error behind an answer of the partition's leader.
 
@@ -69,6 +72,8 @@ class Causes:
             size: bytes of the batch in a request.
             since: when the batch was begun.
             until: when its outcome was known.
+            detail: of the refusal, see `refusals`; None: none is kept.
+            index: the record's place in the batch.
         """
         if code in SETTINGS:
             setting, limit = SETTINGS[code], self._limits.limit(partition.topic, code)
@@ -94,9 +99,15 @@ class Causes:
             getattr(fatal, "code", None),
         ):
             return fatal if isinstance(fatal, BrokerError) else broker_error(code, str(fatal))
+        if detail is not None:
+            return told(code, partition, detail, index, records)
         trouble = self._connections.troubles.of(partition, since)
         error = None if trouble is None or trouble.began > until + GRACE else trouble.error
-        if isinstance(error, BrokerError) and error.code == code:
+        # A batch that comes too early in the sequence was refused because another one was.
+        if isinstance(error, BrokerError) and code in (
+            error.code,
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ):
             return error
         return broker_error(
             code, f"a record of {partition} was refused: {described(code, 'Produce')}"
@@ -176,6 +187,8 @@ class Causes:
         since: float,
         until: float,
         is_sent: bool,
+        detail: bytes | None,
+        index: int,
     ) -> Reason:
         """Return what is known of a failure, for the error of a record's future.
 
@@ -188,9 +201,11 @@ class Causes:
             since: when the batch was begun.
             until: when its outcome was known.
             is_sent: the batch was in a request.
+            detail: what the verdict on the batch brought.
+            index: the record's place in the batch, or ANY_RECORD.
         """
         where = TopicPartition(topic, partition)
         if code:
-            error = self.of_answer(where, code, records, size, since, until)
+            error = self.of_answer(where, code, records, size, since, until, detail, index)
             return Reason(str(error), error)
         return self.of_silence(where, since, until, is_sent=is_sent)

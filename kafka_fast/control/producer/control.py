@@ -25,13 +25,15 @@ from kafka_fast.control.connection_outputs import ConnectionFailed
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata import NO_LEADER, ClusterChanges
-from kafka_fast.control.permissions import described
 from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.producer.identity import IdentityKeeper
-from kafka_fast.control.producer.limits import TopicLimits
+from kafka_fast.control.producer.limits import BatchLimit, TopicLimits
 from kafka_fast.control.producer.lost_partitions import LostPartitions
 from kafka_fast.control.producer.messages import (
+    BatchRow,
+    FailBatch,
     FailQueue,
+    LimitTopic,
     ProducePunt,
     ProducerCommand,
     QueueReport,
@@ -39,6 +41,7 @@ from kafka_fast.control.producer.messages import (
     RouteWanted,
     SetProducerId,
 )
+from kafka_fast.control.producer.refusals import Refusal, refusal_of
 from kafka_fast.control.producer.routes import Routes
 from kafka_fast.control.producer.verdicts import (
     TOO_LARGE,
@@ -46,8 +49,8 @@ from kafka_fast.control.producer.verdicts import (
     ProducerIdentity,
     Rules,
     begin_again,
+    is_consequence,
     judge,
-    may_split,
 )
 from kafka_fast.control.silence import of_topic, some_of
 from kafka_fast.control.troubles import Reason
@@ -58,7 +61,6 @@ from kafka_fast.errors import (
     KafkaError,
     ProtocolError,
     UnsupportedVersionError,
-    broker_error,
 )
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG, LongWait, Waiting, get_logger, in_seconds
@@ -69,6 +71,7 @@ from kafka_fast.protocol.apis.produce import (
     ProduceResponse,
 )
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import replace
 
 logger = get_logger("kafka_fast.producer")
 
@@ -111,7 +114,6 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self._rules = Rules(
             idempotent=settings.enable_idempotence,
             retries=settings.retries,
-            split_size=max(settings.batch_size, 16384),
             delay=lambda attempts: self.context.backoff.delay(attempts - 1),
         )
         self._awaited: set[str] = set()  # topics that callers wait for
@@ -119,6 +121,8 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self._begun: set[int] = set()  # nodes to which a link is being made, unless news ended that
         self._waiting_for_epoch: list[QueueReport] = []
         self._waiting_for_limits: dict[int, QueueReport] = {}  # by queue
+        self._limited: dict[str, BatchLimit | None] = {}  # as the data plane knows it, by topic
+        self._refusals: dict[int, dict[tuple[int, int], Refusal]] = {}  # by queue, then batch
         self._unsent = LongWait(logger)
 
     @property
@@ -261,6 +265,10 @@ class ProducerControl(ClientControl[ProducerSettings]):
                 self._begin_anew(topic)
             if self.cluster.partition_count(topic) is not None:
                 self._set_up(topic, now)
+        for topic in changes.expired_topics:
+            self.limits.forget(topic)
+            self._limit_batches(topic)
+        self.limits.renew(now)
         self.lost_partitions.handle_answer(now)
         for topic in sorted(self._awaited):
             self._settle(topic, now)
@@ -286,6 +294,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         queues = self.routes.queues_of(topic)
         self._new_leaders.update(queue.id for queue in queues)
         self.limits.forget(topic)
+        self._limit_batches(topic)
         for queue in queues:
             self.troubles.clear(TopicPartition(topic, queue.partition))
         self.routes.restart(topic)
@@ -370,36 +379,72 @@ class ProducerControl(ClientControl[ProducerSettings]):
         queue = self.routes.queue(report.queue.queue_id)
         if self._asks_for_limits(report, queue.topic, now):
             return
+        split_size = self._learn_limit(report, queue.topic, now)
         leader_is_new = queue.id in self._new_leaders
-        judgement = judge(report, self._rules, now, leader_is_new=leader_is_new)
+        judgement = judge(
+            report, self._rules, now, leader_is_new=leader_is_new, split_size=split_size
+        )
         if self.fatal is not None:
             judgement.commands.append(self._give_up(queue.id, self.fatal))
         elif judgement.bump and not self._begin_again(report, judgement, now, new):
             return
         self._new_leaders.discard(queue.id)
+        self._tell_refusals(report, judgement, now)
         self._commands.extend(judgement.commands)
         self._commands.append(judgement.thaw)
         self.cluster.want_topic(queue.topic, now)
         self._refresh_after(report, queue.topic)
 
-    def _asks_for_limits(self, report: QueueReport, topic: str, now: float) -> bool:
-        """Tell whether a report has to wait for the topic's limits.
+    def _tell_refusals(self, report: QueueReport, judgement: Judgement, now: float) -> None:
+        """Give failed batches what their leader said, and keep what is no other batch's fault."""
+        queue = self.routes.queue(report.queue.queue_id)
+        refusals = self._refusals.pop(queue.id, {})
+        for at, command in enumerate(judgement.commands):
+            if isinstance(command, FailBatch):
+                refusal = refusals.get((command.row.serial, command.row.slice))
+                if refusal is not None and refusal.error.code == command.error_code:
+                    judgement.commands[at] = replace(command, detail=refusal.detail)
+        for row in report.batches:
+            refusal = refusals.get((row.serial, row.slice))
+            is_late = row.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            if refusal is not None and is_late and not is_consequence(row, report):
+                where = TopicPartition(queue.topic, queue.partition)
+                self.troubles.note(where, refusal.error, now)
 
-        It has to if records are about to fail because they are too large: their error names the
-        limit.
-        """
+    def _asks_for_limits(self, report: QueueReport, topic: str, now: float) -> bool:
+        """Tell whether a report has to wait for the topic's limits: a batch was too large."""
         queue_id = report.queue.queue_id
         self._waiting_for_limits.pop(queue_id, None)  # a report of an older failure is void
-        large = [row for row in report.batches if row.error_code in TOO_LARGE]
-        is_final = any(not may_split(row, self._rules) for row in large)
-        if not is_final or self.fatal is not None or self.limits.is_settled(topic, now):
+        large = _too_large(report)
+        if not large or self.fatal is not None:
+            return False
+        smallest = min(row.wire_size for row in large)
+        if self.limits.is_settled(topic, smallest, now):
             return False
         self._waiting_for_limits[queue_id] = report
         self.limits.ask(topic, now)
         return True
 
+    def _learn_limit(self, report: QueueReport, topic: str, now: float) -> int:
+        """Let no batches be made any more that are too large; return how large they may be."""
+        large = _too_large(report)
+        if not large:
+            return 0
+        limit = self.limits.learn(topic, large, now)
+        self._limit_batches(topic)
+        return limit.size
+
+    def _limit_batches(self, topic: str) -> None:
+        """Tell the data plane how large a topic's batches may be, if that has changed."""
+        limit = self.limits.learnt(topic)
+        if limit != self._limited.get(topic):
+            self._limited[topic] = limit
+            size, wire_size = limit or (0, 0)
+            self._commands.append(LimitTopic(topic, size, wire_size))
+
     def _handle_limits(self, topic: str, now: float) -> None:
         """Judge the reports that waited for a topic's limits, known now or not."""
+        self._limit_batches(topic)
         for queue_id, report in list(self._waiting_for_limits.items()):
             if self.routes.queue(queue_id).topic == topic:
                 del self._waiting_for_limits[queue_id]
@@ -448,36 +493,55 @@ class ProducerControl(ClientControl[ProducerSettings]):
             logger.warning("a Produce answer cannot be read: %s", error)
             return
         link = self.links.link(event.link_id)
+        who = "its leader" if link is None else link.versions.node
         for topic in body.responses:
-            for partition in topic.partition_responses:
-                if partition.error_code == 0:
+            name = topic.name or self.cluster.topic_name(topic.topic_id) or ""
+            for answer in topic.partition_responses:
+                if answer.error_code == 0:
                     continue
-                name = topic.name or self.cluster.topic_name(topic.topic_id) or "?"
-                self._note_refusal(TopicPartition(name, partition.index), partition, link, now)
-                hint = partition.current_leader
-                if hint.leader_id >= 0:
+                row = self._refused_batch(event, name, answer.index)
+                self._note_refusal(row, answer, who, now)
+                hint = answer.current_leader
+                if hint.leader_id >= 0 and name:
                     changes = self.cluster.apply_leader_hint(
-                        name,
-                        partition.index,
-                        hint.leader_id,
-                        hint.leader_epoch,
-                        body.node_endpoints,
+                        name, answer.index, hint.leader_id, hint.leader_epoch, body.node_endpoints
                     )
                     self.discovery.apply(changes, now)
 
+    def _refused_batch(self, event: ProducePunt, topic: str, partition: int) -> BatchRow:
+        """Return which batch an error is about.
+
+        An answer names a topic by the id that its request had. The metadata may have another by
+        now; then only the partition tells.
+        """
+        rows = [(self.routes.queue(row.queue_id), row) for row in event.batches]
+        rows.sort(key=lambda it: it[0].topic != topic)
+        return next(row for queue, row in rows if queue.partition == partition)
+
     def _note_refusal(
-        self,
-        where: TopicPartition,
-        answer: PartitionProduceResponse,
-        link: Link | None,
-        now: float,
+        self, row: BatchRow, answer: PartitionProduceResponse, who: str, now: float
     ) -> None:
-        """Keep a partition's error, in the broker's words if it has any."""
-        code = answer.error_code
-        if code in TOO_LARGE or code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            return  # no trouble: the batch is split, or counts as success
-        words = [described(code, "Produce", answer.error_message)]
-        words += [it.batch_index_error_message or "" for it in answer.record_errors[:1]]
-        who = "its leader" if link is None else link.versions.node
-        text = ": ".join([f"{where}, says {who}", *(it for it in words if it)])
-        self.troubles.note(where, broker_error(code, text), now)
+        """Keep the refusal of a batch, in the broker's words if it has any.
+
+        Of a batch that comes too early in the sequence the verdict tells whether it is a trouble.
+        """
+        queue = self.routes.queue(row.queue_id)
+        where = TopicPartition(queue.topic, queue.partition)
+        refusal = refusal_of(where, answer, who)
+        self._refusals.setdefault(queue.id, {})[row.serial, row.slice] = refusal
+        if answer.error_code not in NO_TROUBLE:
+            self.troubles.note(where, refusal.error, now)
+
+
+NO_TROUBLE = frozenset(
+    {
+        *TOO_LARGE,
+        ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    }
+)
+"""Of a batch that is split, that counts as success, or that waits for its verdict."""
+
+
+def _too_large(report: QueueReport) -> list[BatchRow]:
+    return [row for row in report.batches if row.error_code in TOO_LARGE]

@@ -41,7 +41,12 @@ class BatchRow(NamedTuple):
     """The base offset in the last answer, or -1."""
     base_sequence: int
     record_count: int
-    attempts: int
+    size: int
+    """Bytes, not compressed."""
+    wire_size: int
+    """Bytes in a request."""
+    failures: int
+    """Tries of this batch that have failed, and not for another batch's sake."""
     maybe_written: bool
     """The batch may be in the log."""
 
@@ -52,6 +57,8 @@ class ProducePunt(Value):
     link_id: int
     version: int
     frame: bytes
+    batches: tuple[BatchRow, ...]
+    """Those that the answer refuses, under the generation before."""
 
 
 class RouteWanted(Value):
@@ -110,6 +117,16 @@ class RestartTopic(Value):
     topic: str
 
 
+class LimitTopic(Value):
+    """Make no larger batches for a topic."""
+
+    topic: str
+    size: int
+    """Bytes of a full batch, not compressed; 0: as many as elsewhere."""
+    wire_size: int
+    """Bytes of a batch in a request, beyond which it is split; 0: it never is."""
+
+
 class SetAvailable(Value):
     """Say whether a partition has a leader."""
 
@@ -137,6 +154,8 @@ class FailBatch(Value):
     row: BatchRow
     error_code: int
     outcome: Outcome
+    detail: bytes | None = None
+    """What the leader said of single records; see `refusals`."""
 
 
 class CompleteBatch(Value):
@@ -152,6 +171,12 @@ class SplitBatch(Value):
     row: BatchRow
     size: int
     error_code: int
+
+
+class ForgiveBatch(Value):
+    """Do not count the last failure of a frozen queue's batch: it was another batch's."""
+
+    row: BatchRow
 
 
 class RenumberQueue(Value):
@@ -199,12 +224,14 @@ ProducerCommand: TypeAlias = (
     | SetPartitions
     | SetPartitionCount
     | RestartTopic
+    | LimitTopic
     | SetAvailable
     | RouteQueue
     | SetProducerId
     | FailBatch
     | CompleteBatch
     | SplitBatch
+    | ForgiveBatch
     | RenumberQueue
     | ThawQueue
     | FailQueue

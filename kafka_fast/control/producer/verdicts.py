@@ -10,9 +10,10 @@ sequences:
 (b) A batch fails that may be in the log. Batches behind it that may be in the log are sent again
     unchanged, and the broker's answer tells. When none of these is left, the epoch is bumped, and
     the partition begins at sequence 0 (KIP-360).
-(c) OUT_OF_ORDER_SEQUENCE_NUMBER behind another unresolved batch only follows from that batch's
-    failure: the batch is sent again unchanged. For the first batch it means that neither this batch
-    nor those behind it are in the log; then (b) applies.
+(c) OUT_OF_ORDER_SEQUENCE_NUMBER behind another batch that has failed only follows from that
+    failure: the batch is sent again, at once, and the failure does not count as its own. For the
+    first batch it means that neither this batch nor those behind it are in the log; then (b)
+    applies.
 (d) If the epochs are used up, the producer gets a new id first (`identity`).
 (e) DUPLICATE_SEQUENCE_NUMBER is success at an unknown offset.
 
@@ -23,6 +24,7 @@ and may be in the log: a broker recognizes the last five batches, and (c) must n
 that five new batches have overtaken.
 
 A batch that may be in the log is not split: the broker would not recognize its parts as duplicates.
+The parts of a batch that is split are new batches: they do not inherit its failures.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from kafka_fast.control.producer.messages import (
     BatchRow,
     CompleteBatch,
     FailBatch,
+    ForgiveBatch,
     ProducerCommand,
     QueueReport,
     RenumberQueue,
@@ -61,8 +64,6 @@ class Rules(Value):
     idempotent: bool
     retries: int
     """How often a batch may be sent again."""
-    split_size: int
-    """The largest size of the parts of a split batch, in bytes."""
     delay: Callable[[int], float]
     """Seconds to wait before the n-th retry."""
 
@@ -101,7 +102,9 @@ def may_split(row: BatchRow, rules: Rules) -> bool:
     return row.record_count > 1 and not (rules.idempotent and row.maybe_written)
 
 
-def judge(report: QueueReport, rules: Rules, now: float, *, leader_is_new: bool) -> Judgement:
+def judge(
+    report: QueueReport, rules: Rules, now: float, *, leader_is_new: bool, split_size: int = 0
+) -> Judgement:
     """Return the verdicts on a frozen queue.
 
     Args:
@@ -109,19 +112,24 @@ def judge(report: QueueReport, rules: Rules, now: float, *, leader_is_new: bool)
         rules: of the producer.
         now: the time.
         leader_is_new: the leader has changed since the failure, so do not wait (KIP-951).
+        split_size: the largest size of the parts of a split batch, in bytes.
     """
     commands: list[ProducerCommand] = []
     kept: list[BatchRow] = []
     gap: BatchRow | None = None
     may_have_gap = report.queue.may_have_gap
+    consequences = {row for row in report.batches if is_consequence(row, report)}
     for row in report.batches:
         code = row.error_code
         if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             commands.append(CompleteBatch(row, row.base_offset))
         elif code in TOO_LARGE and may_split(row, rules):
-            commands.append(SplitBatch(row, rules.split_size, code))
+            commands.append(SplitBatch(row, split_size, code))
             kept.append(row)
-        elif is_retriable(code, idempotent=rules.idempotent) and row.attempts <= rules.retries:
+        elif row in consequences and rules.idempotent:
+            commands.append(ForgiveBatch(row))
+            kept.append(row)
+        elif is_retriable(code, idempotent=rules.idempotent) and row.failures <= rules.retries:
             kept.append(row)
         else:
             outcome = Outcome.MAYBE_WRITTEN if row.maybe_written else Outcome.REJECTED
@@ -130,16 +138,26 @@ def judge(report: QueueReport, rules: Rules, now: float, *, leader_is_new: bool)
             may_have_gap = may_have_gap or row.maybe_written
             if not row.maybe_written and gap is None:
                 gap = row
-    bump = rules.idempotent and must_bump(kept, may_have_gap=may_have_gap)
+    causes = [row for row in kept if row not in consequences]
+    has_lost_place = bool(kept) and kept[0] in causes and kept[0].error_code in SEQUENCE_ERRORS
+    bump = rules.idempotent and (has_lost_place or must_bump(kept, may_have_gap=may_have_gap))
     if rules.idempotent and not bump and not may_have_gap and gap is not None:
         commands.append(close_gap(report, gap))
-    wait = 0.0 if leader_is_new else pause(kept, rules)
+    wait = 0.0 if leader_is_new else pause(causes, rules)
     # One batch at a time, at least until the next success, even if no batch is kept: the broker may
     # not have seen any batch of this producer yet, and takes any sequence until then.
     thaw = ThawQueue(
         report.queue.queue_id, report.queue.generation, now + wait, single=rules.idempotent
     )
     return Judgement(commands, bump, thaw)
+
+
+def is_consequence(row: BatchRow, report: QueueReport) -> bool:
+    """Tell whether a batch was only refused because one before it has failed; see (c)."""
+    if row.error_code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+        return False
+    before = report.batches[: report.batches.index(row)]
+    return any(it.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER for it in before)
 
 
 def close_gap(report: QueueReport, gap: BatchRow) -> RenumberQueue:
@@ -157,20 +175,19 @@ def begin_again(report: QueueReport, identity: ProducerIdentity) -> RenumberQueu
 
 
 def must_bump(kept: list[BatchRow], *, may_have_gap: bool) -> bool:
-    """Tell whether the partition must begin again at sequence 0 of a new epoch, and can.
+    """Tell whether sequences may be missing, and the kept batches can get others.
 
-    It can if none of the kept batches may be in the log: then their sequences are free.
+    They can if none of them may be in the log. Then the partition begins again at sequence 0 of a
+    new epoch.
 
     Args:
         kept: the batches that are sent again.
         may_have_gap: a batch that may be in the log has failed, so sequences may have a gap.
     """
-    if kept and kept[0].error_code in SEQUENCE_ERRORS:
-        return True
     return may_have_gap and not any(row.maybe_written for row in kept)
 
 
-def pause(kept: list[BatchRow], rules: Rules) -> float:
+def pause(causes: list[BatchRow], rules: Rules) -> float:
     """Return how long to wait before the next try; a lost link has its own backoff."""
-    answered = [row.attempts for row in kept if row.error_code not in (NO_ANSWER, *TOO_LARGE)]
+    answered = [row.failures for row in causes if row.error_code not in (NO_ANSWER, *TOO_LARGE)]
     return rules.delay(max(answered)) if answered else 0.0

@@ -16,13 +16,14 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 
 from kafka_fast.dataplane.produce._awaiting cimport running_loop
-from kafka_fast.dataplane.produce._causes cimport late
+from kafka_fast.dataplane.produce._causes cimport late, wrong_records
 from kafka_fast.dataplane.produce._delivery cimport wait_for
 from kafka_fast.dataplane.produce._observers cimport (
+    PartObserver,
     add_late,
     failure_of,
     has_failed_untold,
-    observe,
+    observe_records,
     tell,
     waiter_for,
 )
@@ -80,15 +81,42 @@ cdef int forget_refused(Queues queues, list refused) except -1:
     return 0
 
 
+cdef list failures_of(const part* piece, Queues queues):
+    """Return (records before it, count, DeliveryError) of each run of records in a failed part.
+
+    A broker that refuses a batch for single records names these, and their errors differ.
+    """
+    cdef int32_t at = piece.index
+    cdef int32_t end = piece.index + piece.count
+    cdef int32_t index
+    cdef list found = []
+    wrong = [it for it in wrong_records(piece.batch, queues) if at <= it < end]
+    for index in [*wrong, end]:
+        if index > at:
+            error = failure_of(piece.batch, queues, at)
+            found.append((at - piece.index, index - at, error))
+        if index < end:
+            error = failure_of(piece.batch, queues, index)
+            found.append((index - piece.index, 1, error))
+        at = index + 1
+    return found
+
+
 cdef object summary_of(list failures, int64_t record_count):
-    """Return one DeliveryError for failures, (row, count, DeliveryError) each."""
+    """Return one DeliveryError for failures, (row, count, DeliveryError) each.
+
+    It names a record that was refused itself, if there is one.
+    """
     count = sum([many for _, many, _ in failures])
+    collateral = sum([many for _, many, error in failures if error.is_collateral])
     outcomes = {error.outcome for _, _, error in failures}
     outcome = next(each for each in LEAST_CERTAIN_FIRST if each in outcomes)
-    row, _, error = min(failures, key=lambda failure: failure[0])
+    failures.sort(key=lambda failure: (failure[2].is_collateral, failure[0]))
+    row, _, error = failures[0]
+    others = f", {collateral} of them because of others in their batches" if collateral else ""
     summary = DeliveryError(
-        f"{count} of {record_count} records not delivered ({outcome.value}); the first is row "
-        f"{row}: {error.first}", outcome=outcome, count=count, first=error.first,
+        f"{count} of {record_count} records not delivered ({outcome.value}){others}; the first is "
+        f"row {row}: {error.first}", outcome=outcome, count=count, first=error.first,
         samples=[sample for _, _, sample in failures[:SAMPLES]])
     summary.__cause__ = error.first
     return summary
@@ -140,8 +168,10 @@ cdef class BatchFuture:
 
     def done(self):
         """Return whether the fate of all records is known."""
+        cdef const batch_slice* item
         while self.ended < self.slices.count:
-            if not kf_batch_is_done(self.slices.items[self.ended].batch):
+            item = &self.slices.items[self.ended]
+            if not kf_records_are_done(item.batch, item.index, item.count):
                 return False
             self.ended += 1
         return True
@@ -208,21 +238,17 @@ cdef class BatchFuture:
         return summary_of(failures, self.record_count) if failures else None
 
     def failures(self, timeout):
-        """Wait, and return (position, count, DeliveryError) of each part that failed."""
+        """Wait, and return (position, count, DeliveryError) of each run that failed."""
         cdef Py_ssize_t i
         cdef part piece
-        cdef kf_batch* last = NULL
         self.wait_all(timeout)
         found = list(self.refused)
-        error = None
         for i in range(self.slices.count):
             piece.done = 0
             while next_part(&self.slices.items[i], &piece):
                 if has_failed(&piece):
-                    if piece.batch != last:
-                        last = piece.batch
-                        error = failure_of(last, self.queues)
-                    found.append((piece.first, piece.count, error))
+                    for before, count, error in failures_of(&piece, self.queues):
+                        found.append((piece.first + before, count, error))
         return found
 
     def add_done_callback(self, callback, *, context=None):
@@ -315,40 +341,46 @@ cdef class BatchFuture:
     cdef bint wait_all(self, timeout) except -1:
         cdef double deadline = 0.0
         cdef kf_producer* shared = self.queues.producer
+        cdef const batch_slice* item
         if not self.done():
             self.queues.check_may_wait()
             if timeout is not None:
                 deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
             self.urge()
             while not self.done():
-                if not wait_for(self.queues, self.slices.items[self.ended].batch, deadline):
+                item = &self.slices.items[self.ended]
+                if not wait_for(self.queues, item.batch, item.index, item.count, deadline):
                     raise late(self.queues, f"the delivery of {self.record_count} records is not "
                                             f"known in full after {timeout} s",
-                               self.slices.items[self.ended].batch, deadline - timeout)
+                               item.batch, deadline - timeout)
         self.mark_seen()
         return True
 
     cdef int when_done(self, object callback) except -1:
-        """Have `callback()` called on the callback thread once all batches have ended."""
+        """Have `callback()` called on the callback thread once the fate of all records is known."""
         cdef Py_ssize_t i
+        cdef const batch_slice* item
         cdef Countdown countdown = Countdown(callback)
         if self.done() and (self.queues.plane.dead or self.slices.count == 0):
             callback()  # the callback thread has ended, or there is no batch to be observed
             return 0
-        # If all batches have ended, observe the last one: it is listed at once.
+        # If all have ended, observe the last batch: it is listed at once.
         self.ended = min(self.ended, self.slices.count - 1)
         countdown.left = self.slices.count - self.ended
         for i in range(self.ended, self.slices.count):
-            observe(self.queues, self.slices.items[i].batch, 0, -1, countdown, False)
+            item = &self.slices.items[i]
+            observe_records(self.queues, item.batch, item.index, item.count, countdown)
         return 0
 
     cdef int deliver_each(self, object on_delivery) except -1:
         """Have `on_delivery(error, metadata)` called for each record, batch by batch."""
         cdef Py_ssize_t i
+        cdef const batch_slice* item
         self.mark_seen()
         for i in range(self.slices.count):
-            observe(self.queues, self.slices.items[i].batch, 0, -1,
-                    SliceObserver(self, i, on_delivery), False)
+            item = &self.slices.items[i]
+            observe_records(self.queues, item.batch, item.index, item.count,
+                            SliceObserver(self, i, on_delivery))
         return 0
 
 
@@ -369,7 +401,7 @@ cdef int widen(dict ranges, const part* piece) except -1:
 
 @cython.final
 cdef class Countdown:
-    """Calls once it has been called as often as there are batches to wait for."""
+    """Calls once it has been called as often as there are slices to wait for."""
 
     cdef object callback
     cdef Py_ssize_t left
@@ -384,12 +416,13 @@ cdef class Countdown:
 
 
 @cython.final
-cdef class SliceObserver:
+cdef class SliceObserver(PartObserver):
     """Tells a callback of each record of a slice; it keeps the future, and so the batch."""
 
     cdef BatchFuture future
     cdef Py_ssize_t slice_index
     cdef object on_delivery
+    cdef set told  # positions at which parts begin that were told, if the batch was split
 
     def __init__(self, BatchFuture future, Py_ssize_t slice_index, on_delivery):
         self.future = future
@@ -403,14 +436,32 @@ cdef class SliceObserver:
         cdef object raised = None
         piece.done = 0
         while next_part(&future.slices.items[self.slice_index], &piece):
-            error = failure_of(piece.batch, future.queues) if has_failed(&piece) else None
-            for i in range(piece.count):
-                try:
-                    self.on_delivery(error, metadata_of(future, &piece, i))
-                except BaseException as exception:
-                    raised = exception  # the other records' callbacks are due all the same
+            if not self.is_due(&piece):
+                continue
+            runs = [(0, piece.count, None)]
+            if has_failed(&piece):
+                runs = failures_of(&piece, future.queues)
+            for first, count, failure in runs:
+                for i in range(<int32_t>first, <int32_t>(first + count)):
+                    try:
+                        self.on_delivery(failure, metadata_of(future, &piece, i))
+                    except BaseException as exception:
+                        raised = exception  # the other records' callbacks are due all the same
         if raised is not None:
             raise raised
+
+    cdef bint is_due(self, const part* piece) except -1:
+        """Return whether the fate of a part is known, and was not told yet."""
+        if not kf_records_are_done(piece.batch, piece.index, 1):
+            return False
+        if piece.batch.parent == NULL:
+            return True
+        if self.told is None:
+            self.told = set()
+        if piece.first in self.told:
+            return False
+        self.told.add(piece.first)
+        return True
 
 
 cdef object metadata_of(BatchFuture future, const part* piece, int32_t i):
@@ -426,7 +477,7 @@ cdef object metadata_of(BatchFuture future, const part* piece, int32_t i):
 
 @cython.final
 cdef class AwaitAll:
-    """What `await` iterates over: waits for one batch after the other."""
+    """What `await` iterates over: waits for one slice after the other."""
 
     cdef BatchFuture future
 

@@ -418,13 +418,14 @@ cdef int append_objects(bulk_job* job, Rows rows) except -1:
 
 # ---- making and freeing a job ----
 
-cdef void copy_cursor(const kf_topic* topic, kf_topic* cursor) noexcept:
+cdef void copy_cursor(kf_topic* topic, kf_topic* cursor) noexcept:
     """Copy the callers' fields; the data plane may be writing its own."""
     cursor.queues = topic.queues
     cursor.partition_count = topic.partition_count
     cursor.sticky = topic.sticky
     cursor.sticky_left = topic.sticky_left
     cursor.random = topic.random
+    kf_set_long(&cursor.batch_limit, kf_get_long(&topic.batch_limit))
 
 
 cdef bulk_job* new_job(Queues queues, const partitioner* how, TopicQueues topic, Rows rows,

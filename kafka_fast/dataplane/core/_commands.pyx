@@ -161,6 +161,19 @@ cdef void fail_unsplit(kf_queue* queue, kf_batch* batch, const kf_command* comma
         kf_queue_renumber(queue, command.serial, command.slice, -1, -1, base_sequence)
 
 
+cdef void forgive(kf_queue* queue, const kf_command* command) noexcept nogil:
+    """Do not count a batch's last failure, which only followed from another batch's."""
+    cdef kf_batch* batch = kf_queue_find_unresolved(queue, command.serial, command.slice)
+    if batch != NULL:
+        batch.failures -= 1
+
+
+cdef void fail(kf_batch* batch, kf_command* command) noexcept nogil:
+    kf_batch_explain(batch, command.bytes, command.size)
+    command.bytes = NULL
+    kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, command.outcome, -1, -1)
+
+
 cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
     """Carry out a verdict on one unresolved batch of a frozen queue, or on all of them."""
     cdef kf_queue* queue = command.queue
@@ -170,6 +183,9 @@ cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
     if command.verdict == KF_VERDICT_RENUMBER:
         kf_queue_renumber(queue, command.serial, command.slice, command.producer_id,
                           command.epoch, command.base_sequence)
+        return
+    if command.verdict == KF_VERDICT_FORGIVE:
+        forgive(queue, command)
         return
     batch = kf_queue_take_unresolved(queue, command.serial, command.slice)
     if batch == NULL:
@@ -183,7 +199,7 @@ cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
         else:
             fail_unsplit(queue, batch, command)
     else:
-        kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, command.outcome, -1, -1)
+        fail(batch, command)
 
 
 cdef void thaw(sender_state* state, kf_command* command, double now) noexcept nogil:
@@ -256,6 +272,8 @@ cdef void carry_out_produce(sender_state* state, kf_command* command, double now
         thaw(state, command, now)
     elif kind == KF_COMMAND_FAIL_QUEUE:
         fail_queue(state, command, now)
+    elif kind == KF_COMMAND_LIMIT_TOPIC:
+        kf_topic_limit(state.plane.producer, command.topic, command.split_size, command.size)
     elif kind == KF_COMMAND_RESTART_TOPIC:
         restart_topic(state, command.topic, now)
     elif kind == KF_COMMAND_PRODUCER_ID:

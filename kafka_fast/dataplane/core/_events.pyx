@@ -9,7 +9,8 @@ from kafka_fast.dataplane.core.state cimport *
 
 cdef tuple batch_tuple(const kf_batch_row* row):
     return (row.queue_id, row.generation, row.serial, row.slice, row.error_code, row.base_offset,
-            row.base_sequence, row.record_count, row.attempts, bool(row.maybe_written))
+            row.base_sequence, row.record_count, row.size, row.wire_size, row.failures,
+            bool(row.maybe_written))
 
 
 cdef tuple stream_tuple(const kf_stream_row* row):
@@ -28,6 +29,8 @@ cdef object told_by(const kf_event* event):
     cdef int i
     if event.kind == KF_EVENT_REPORT:
         return report_tuple(event)
+    if event.kind == KF_EVENT_PUNT:
+        return [batch_tuple(&event.batches[i]) for i in range(event.row_count)]
     if event.kind == KF_EVENT_ROUTE:
         return [event.queue_ids[i] for i in range(event.row_count)]
     if event.kind in (KF_EVENT_FETCH_PUNT, KF_EVENT_STREAMS_STOPPED):

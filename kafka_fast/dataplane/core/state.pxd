@@ -11,6 +11,8 @@ cdef extern from "kf_sync.h" nogil:
     void kf_set(kf_atomic_int* value, int32_t to)
     int32_t kf_swap(kf_atomic_int* value, int32_t to)
     int32_t kf_add(kf_atomic_int* value, int32_t by)
+    int64_t kf_get_long(kf_atomic_long* value)
+    void kf_set_long(kf_atomic_long* value, int64_t to)
     int64_t kf_counted(const kf_counter* counter)
     void kf_count(kf_counter* counter, int64_t by)
     double kf_summed(const kf_sum* sum)
@@ -82,6 +84,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_COMMAND_VERDICT
         KF_COMMAND_THAW
         KF_COMMAND_FAIL_QUEUE
+        KF_COMMAND_LIMIT_TOPIC
         KF_COMMAND_RESTART_TOPIC
         KF_COMMAND_PROGRAM_FETCH
         KF_COMMAND_ADD_STREAM
@@ -96,6 +99,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_VERDICT_SUCCEED
         KF_VERDICT_SPLIT
         KF_VERDICT_RENUMBER
+        KF_VERDICT_FORGIVE
 
     enum:
         KF_HISTOGRAM_BUCKETS
@@ -194,6 +198,8 @@ cdef extern from "kf_queue.h" nogil:
     void kf_queue_return(kf_queue* queue, kf_batch* batch)
     kf_batch* kf_queue_take_first(kf_queue* queue)
     kf_batch* kf_queue_take_unresolved(kf_queue* queue, int64_t serial, int32_t slice)
+    kf_batch* kf_queue_find_unresolved(kf_queue* queue, int64_t serial, int32_t slice)
+    size_t kf_queue_seal_size(const kf_queue* queue)
     void kf_queue_renumber(kf_queue* queue, int64_t serial, int32_t slice, int64_t producer_id,
                            int16_t epoch, int32_t base_sequence)
     bint kf_queue_split(kf_queue* queue, kf_batch* batch, size_t size)
@@ -203,9 +209,11 @@ cdef extern from "kf_queue.h" nogil:
     void kf_batch_end(kf_batch* batch, int state, int32_t error_code, int32_t outcome,
                       int64_t base_offset, int64_t append_time_ms)
     void kf_batch_release_memory(kf_batch* batch)
+    void kf_batch_explain(kf_batch* batch, uint8_t* detail, size_t size)
     void kf_batch_ref(kf_batch* batch)
     void kf_batch_unref(kf_batch* batch)
     bint kf_batch_is_done(kf_batch* batch)
+    bint kf_records_are_done(kf_batch* batch, int32_t index, int32_t count)
     kf_batch* kf_batch_resolve(kf_batch* batch, int32_t* index)
     size_t kf_batch_records_size(const kf_batch* batch)
     void kf_batch_gather(const kf_batch* batch, uint8_t* out)
@@ -219,6 +227,8 @@ cdef extern from "kf_producer.h" nogil:
     kf_topic* kf_topic_new(kf_producer* producer, uint64_t seed)
     bint kf_topic_grow(kf_producer* producer, kf_topic* topic, int32_t count, int64_t first_id)
     void kf_topic_resize(kf_topic* topic, int32_t count)
+    void kf_topic_limit(kf_producer* producer, kf_topic* topic, size_t batch_limit,
+                        size_t wire_limit)
     void kf_producer_notify(kf_producer* producer, kf_queue* queue, int level)
     void kf_producer_urge(kf_producer* producer)
     kf_queue* kf_producer_take_inbox(kf_producer* producer)
@@ -229,7 +239,8 @@ cdef extern from "kf_producer.h" nogil:
     int64_t kf_producer_serial(kf_producer* producer)
     bint kf_producer_flushed(kf_producer* producer, int64_t serial)
     int64_t kf_producer_pending_before(kf_producer* producer, int64_t serial)
-    void kf_producer_wait_batch(kf_producer* producer, kf_batch* batch, double seconds)
+    void kf_producer_wait_records(kf_producer* producer, kf_batch* batch, int32_t index,
+                                  int32_t count, double seconds)
     void kf_producer_wait_flushed(kf_producer* producer, int64_t serial, double seconds)
     void kf_producer_observe(kf_producer* producer, kf_batch* batch)
     kf_batch* kf_producer_take_observed(kf_producer* producer)

@@ -90,10 +90,12 @@ cdef extern from "kf_plane.h" nogil:
         int64_t generation
         int64_t serial
         int64_t base_offset
+        size_t size
+        size_t wire_size
         int32_t slice
         int32_t base_sequence
         int32_t record_count
-        int32_t attempts
+        int32_t failures
         int16_t error_code
         bint maybe_written
 
@@ -214,6 +216,8 @@ cdef extern from "kf_queue.h" nogil:
         int64_t sticky_left
         kf_atomic_int used
         uint64_t random
+        kf_atomic_long batch_limit
+        size_t wire_limit
 
     ctypedef struct kf_batch:
         kf_batch* next
@@ -239,6 +243,7 @@ cdef extern from "kf_queue.h" nogil:
         bint crc_known
         uint32_t records_crc
         int attempts
+        int failures
         int64_t order
         int32_t slice
         int64_t base_offset
@@ -249,6 +254,8 @@ cdef extern from "kf_queue.h" nogil:
         int16_t last_answer
         size_t wire_size
         double failed_at
+        uint8_t* detail
+        size_t detail_size
         kf_batch* parent
         kf_batch* children
         kf_batch* sibling

@@ -17,16 +17,20 @@ cdef class LoopWaits:
     cdef dict open           # address of a batch that has not ended -> its BatchWaits
     cdef BatchWaits last     # of `open`, the one that was used last
     cdef list ended          # BatchWaits whose batch has ended, and which are still to be told
+    cdef list parted         # BatchWaits of whose batches only parts have ended, still to be told
     cdef list known          # see run_due; None: none were added since the loop's last iteration
-    cdef bint settling       # the loop is awake and will look at `ended`
+    cdef bint settling       # the loop is awake and will look at `ended` and `parted`
     cdef object __weakref__
 
     cdef int call_soon(self, object callback, object future, object context) except -1
     cdef BatchWaits find(self, kf_batch* batch)
     cdef BatchWaits add(self, kf_batch* batch)
 
-    # Take note of the end of a batch; any thread, with the GIL.
+    # Take note of the end of a batch, or of a part of it; any thread, with the GIL.
     cdef int hand_over(self, BatchWaits waits) except -1
+    cdef int hand_over_part(self, BatchWaits waits) except -1
+
+    cdef int take_parts(self, list due) except -1
 
 
 cdef class BatchWaits:

@@ -5,9 +5,10 @@
     add_done_callback ───────────┘   (one a batch)  (one a loop)
 
 A thousand awaited records of a batch are a thousand entries of a dictionary, but one wake of the
-loop, which tells of every batch that has ended by then. The first callbacks run in the iteration
-that was woken: tasks that await records go on in it. The others, and those that are added to a
-future whose fate is known, run in the next one, as all those of an `asyncio.Future` do.
+loop, which tells of every batch that has ended by then. A batch that was split ends in parts. The
+first callbacks run in the iteration that was woken: tasks that await records go on in it. The
+others, and those that are added to a future whose fate is known, run in the next one, as all those
+of an `asyncio.Future` do.
 
 A `DeliveryFuture` looks like an asyncio future, so `gather` makes no task for it. But each `await`
 yields a `Waiter` of its own: a task that is cancelled cancels what it waits for, and that must not
@@ -160,6 +161,7 @@ cdef class LoopWaits:
         self.wake = wake
         self.open = {}
         self.ended = []
+        self.parted = []
 
     @property
     def idle(self):
@@ -188,7 +190,21 @@ cdef class LoopWaits:
                     due.append(future)
                     due.append(None)
             waits.waiting.clear()
+        if self.parted:
+            self.take_parts(due)
         return due
+
+    cdef int take_parts(self, list due) except -1:
+        """Add what waits for records that have ended, of batches of which others have not."""
+        cdef BatchWaits waits
+        parted = self.parted
+        self.parted = []
+        for waits in parted:
+            for future in [it for it in waits.waiting if it.done()]:
+                pairs = as_pairs(waits.waiting.pop(future))
+                for i in range(0, len(pairs), 2):
+                    due += (pairs[i], future, pairs[i + 1])
+        return 0
 
     def run(self, list due not None):
         """Run some callbacks at once, and the others in handles of the loop's, some in each.
@@ -235,6 +251,12 @@ cdef class LoopWaits:
         if self.last is waits:
             self.last = None
         self.ended.append(waits)
+        if not self.settling:
+            self.wake()
+        return 0
+
+    cdef int hand_over_part(self, BatchWaits waits) except -1:
+        self.parted.append(waits)
         if not self.settling:
             self.wake()
         return 0
@@ -319,8 +341,12 @@ cdef class Waiter:
         return self.given_up
 
     def cancelled(self):
-        """Return whether the wait was ended before the batch was."""
+        """Return whether the wait was ended before the record was."""
         return self.given_up
+
+    def done(self):
+        """Return whether the fate of what is awaited is known."""
+        return self.awaited.done()
 
     def result(self):
         """Return None; raise CancelledError if the wait was ended."""

@@ -22,6 +22,7 @@ cdef DeliveryFuture new_delivery(Queues queues, kf_batch* batch, int32_t index,
 # Register a callback beside the handle.
 cdef int observe_beside(DeliveryFuture future, object callback) except -1
 
-# Wait without the GIL until the batch has ended; False when `deadline` (monotonic; 0: never) has
-# passed.
-cdef bint wait_for(Queues queues, kf_batch* batch, double deadline) except -1
+# Wait without the GIL until the fate of some records of the batch is known; False when `deadline`
+# (monotonic; 0: never) has passed.
+cdef bint wait_for(Queues queues, kf_batch* batch, int32_t index, int32_t count,
+                   double deadline) except -1

@@ -1,7 +1,8 @@
 """Delivery: the handle of a record.
 
 A handle is (batch, index): all records of a batch share one result, which the data plane writes
-once. A thread that waits for an open batch has it sent at once.
+once. A thread that waits for an open batch has it sent at once. The records of a batch that was too
+large, and was split, get their results with its parts.
 
     send ─► DeliveryFuture ─► result()        waits on the queues, without the GIL
                            ─► await           one event-loop wake-up per batch
@@ -63,25 +64,27 @@ cdef PyObject* spare_handles[SPARE_HANDLES]
 cdef int spare_count = 0
 
 
-cdef bint wait_for(Queues queues, kf_batch* batch, double deadline) except -1:
+cdef bint wait_for(Queues queues, kf_batch* batch, int32_t index, int32_t count,
+                   double deadline) except -1:
     cdef kf_producer* shared = queues.producer
     cdef double now
     cdef object wait = None
-    if kf_batch_is_done(batch):
+    if kf_records_are_done(batch, index, count):
         return True
     queues.check_lives()
     kf_queue_urge(batch.queue, batch)
-    while not kf_batch_is_done(batch):
+    while not kf_records_are_done(batch, index, count):
         if queues.plane.dead:
             queues.check_lives()
         now = shared.env.now(shared.env.context)
         if deadline != 0.0 and now >= deadline:
             return False
         with nogil:
-            kf_producer_wait_batch(shared, batch, KF_WAIT_SLICE if deadline == 0.0
-                                   else min(KF_WAIT_SLICE, deadline - now))
+            kf_producer_wait_records(shared, batch, index, count,
+                                     KF_WAIT_SLICE if deadline == 0.0
+                                     else min(KF_WAIT_SLICE, deadline - now))
         PyErr_CheckSignals()
-        if not kf_batch_is_done(batch):
+        if not kf_records_are_done(batch, index, count):
             wait = say_waiting(queues, wait, "result() waits", batch)
     return True
 
@@ -94,6 +97,11 @@ cdef inline Queues queues_of(const kf_batch* batch):
 
 cdef inline int32_t index_of(DeliveryFuture future) noexcept:
     return future.place >> 1
+
+
+cdef inline bint is_known(DeliveryFuture future) noexcept:
+    """Return whether the record's fate is known. A batch that was split ends in parts."""
+    return kf_records_are_done(future.batch, index_of(future), 1)
 
 
 cdef int64_t timestamp_of(DeliveryFuture future) except? -1:
@@ -113,7 +121,7 @@ cdef class DeliveryFuture:
 
     def done(self):
         """Return whether the record's fate is known."""
-        return bool(kf_batch_is_done(self.batch))
+        return is_known(self)
 
     def cancelled(self):
         """Return whether the running event loop has given up waiting. The record is sent anyway."""
@@ -162,7 +170,7 @@ cdef class DeliveryFuture:
         In an event loop it is called there, soon and in `context` (contextvars); elsewhere on the
         callback thread, or at once if the producer is closed.
         """
-        if kf_batch_is_done(self.batch):
+        if is_known(self):
             call_back(self, callback, context)
             return
         cdef LoopWaits waits = running_waits(queues_of(self.batch))
@@ -209,12 +217,12 @@ cdef class DeliveryFuture:
 
     def __next__(self):
         """Take a step of an `await`: return what is waited for, or end with the result."""
-        if not kf_batch_is_done(self.batch):
+        if not is_known(self):
             return waiter_for(queues_of(self.batch), self.batch, self)
         raise StopIteration(known_result(self))
 
     def __repr__(self):
-        if not kf_batch_is_done(self.batch):
+        if not is_known(self):
             return "<DeliveryFuture pending>"
         error, metadata = outcome_for(self)
         return f"<DeliveryFuture {error or metadata}>"
@@ -226,14 +234,14 @@ cdef int wait_until_known(DeliveryFuture future, timeout) except -1:
     """Wait as `result` says."""
     cdef double deadline = 0.0
     cdef kf_producer* shared = future.batch.queue.producer
-    if kf_batch_is_done(future.batch):
+    if is_known(future):
         return 0
     if is_given_up(future):
         raise cancelled_error()
     queues_of(future.batch).check_may_wait()
     if timeout is not None:
         deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
-    if not wait_for(queues_of(future.batch), future.batch, deadline):
+    if not wait_for(queues_of(future.batch), future.batch, index_of(future), 1, deadline):
         raise late(queues_of(future.batch), f"the record's delivery is not known after {timeout} s",
                    future.batch, deadline - timeout)
     return 0
@@ -301,7 +309,7 @@ cdef object calling(object callback, DeliveryFuture future):
 cdef BatchWaits found_waits(DeliveryFuture future):
     """Return what the running event loop awaits of the handle's batch, or None."""
     cdef LoopWaits loop
-    if queues_of(future.batch).last_waits is None or kf_batch_is_done(future.batch):
+    if queues_of(future.batch).last_waits is None or is_known(future):
         return None
     loop = running_waits(queues_of(future.batch))
     return None if loop is None else loop.find(future.batch)
@@ -358,7 +366,7 @@ cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) except 
     it is, and -1 says so.
     """
     cdef DeliveryFuture future = <DeliveryFuture>steps
-    cdef bint is_done = kf_batch_is_done(future.batch)
+    cdef bint is_done = is_known(future)
     result[0] = NULL
     if is_done:
         outcome = known_result(future)

@@ -35,7 +35,7 @@ cdef void number(const kf_producer* producer, kf_queue* queue, kf_batch* batch) 
     """
     if not producer.idempotent or batch.sequenced:
         return
-    if (queue.in_flight == 0 and queue.unresolved == NULL
+    if (queue.in_flight == 0 and (queue.unresolved == NULL or not queue.unresolved.sequenced)
             and (queue.producer_id != producer.producer_id or queue.epoch != producer.epoch)):
         queue.producer_id = producer.producer_id
         queue.epoch = producer.epoch
@@ -75,28 +75,71 @@ cdef kf_batch* take_coded(kf_producer* producer, kf_queue* queue, size_t limit,
 
 
 cdef bint is_coded(kf_producer* producer, kf_batch* batch) noexcept nogil:
-    """Return whether an unresolved batch can go out; pieces of a split one are compressed first."""
-    if producer.codec != 0 and kf_get(&batch.coding) == KF_CODING_NONE:
-        kf_set(&batch.coding, KF_CODING_SUBMITTED)
-        producer.env.submit(producer.env.context, batch)
+    """Return whether an unresolved batch can go out.
+
+    Parts of a split one are compressed first, and some of those behind it with it.
+    """
+    cdef kf_batch* part = batch
+    cdef int ahead = 0
+    while producer.codec != 0 and part != NULL and ahead < CODING_BATCHES:
+        if kf_get(&part.coding) == KF_CODING_NONE:
+            kf_set(&part.coding, KF_CODING_SUBMITTED)
+            producer.env.submit(producer.env.context, part)
+        part = part.next
+        ahead += 1
     return kf_get(&batch.coding) != KF_CODING_SUBMITTED
+
+
+cdef bint is_to_be_split(const kf_producer* producer, const kf_batch* batch) noexcept nogil:
+    """Return whether a batch is larger than its topic takes, as far as that was learnt.
+
+    One that may be in the log stays whole: the broker would not know its parts as duplicates.
+    """
+    cdef size_t limit = batch.queue.topic.wire_limit
+    return (limit > 0 and wire_size(batch) > limit and batch.record_count > 1
+            and not (producer.idempotent and batch.maybe_written))
+
+
+cdef bint split(kf_producer* producer, kf_batch* batch) noexcept nogil:
+    """Split a batch that nobody holds in a list; False: there is no memory for that."""
+    if not kf_queue_split(batch.queue, batch, kf_get_long(&batch.queue.topic.batch_limit)):
+        return False
+    kf_count(&producer.stats.splits, 1)
+    return True
+
+
+cdef kf_batch* next_unresolved(kf_producer* producer, kf_queue* queue,
+                               size_t limit) noexcept nogil:
+    """Take the first unresolved batch, if it can go out; in parts if it is too large."""
+    cdef kf_batch* batch = queue.unresolved
+    if not is_coded(producer, batch) or wire_size(batch) > limit:
+        return NULL
+    kf_queue_take_first(queue)
+    if is_to_be_split(producer, batch) and split(producer, batch):
+        return next_unresolved(producer, queue, limit)
+    if batch.attempts > 0:
+        kf_count(&producer.stats.retries, 1)
+    return batch
 
 
 cdef kf_batch* next_batch(sender_state* state, kf_link* link, kf_queue* queue,
                           size_t limit) noexcept nogil:
     """Take the batch of this queue that goes out next, or return NULL."""
     cdef kf_producer* producer = state.plane.producer
-    cdef size_t seal_size = producer.seal_size
+    cdef size_t seal_size = kf_queue_seal_size(queue)
+    cdef kf_batch* batch
     if queue.unresolved != NULL:
-        if not is_coded(producer, queue.unresolved) or wire_size(queue.unresolved) > limit:
-            return NULL
-        kf_count(&producer.stats.retries, 1)
-        return kf_queue_take_first(queue)
-    if link.round_trip > SLOW_LINK and link.produce_in_flight + 1 >= producer.max_in_flight:
+        return next_unresolved(producer, queue, limit)
+    if (seal_size == producer.seal_size and link.round_trip > SLOW_LINK
+            and link.produce_in_flight + 1 >= producer.max_in_flight):
         seal_size = max(producer.seal_size, producer.max_request_size)
     if producer.codec != 0:
-        return take_coded(producer, queue, limit, seal_size)
-    return kf_queue_take_sealed(queue, True, limit, seal_size)
+        batch = take_coded(producer, queue, limit, seal_size)
+    else:
+        batch = kf_queue_take_sealed(queue, True, limit, seal_size)
+    if batch != NULL and is_to_be_split(producer, batch) and split(producer, batch):
+        return next_unresolved(producer, queue, limit)
+    return batch
 
 
 cdef bint make_room(kf_producer* producer, int count) noexcept nogil:

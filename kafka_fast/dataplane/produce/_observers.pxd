@@ -17,6 +17,16 @@ cdef int observe(Queues queues, kf_batch* batch, int32_t index, int64_t timestam
 cdef int observe_alone(Queues queues, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                        object callback) except -1
 
+# A callback of several records that is called with each part of them that ends: their batch may be
+# split. It is called once more for nothing now and then.
+cdef class PartObserver:
+    pass
+
+# Have `callback(…)` called once the fate of all these records is known, or of each part of them for
+# a PartObserver. The arguments mean nothing. The callback keeps the batch.
+cdef int observe_records(Queues queues, kf_batch* batch, int32_t index, int32_t records,
+                         object callback) except -1
+
 # Give up `count` of the batch's handles, `seen` of them after they were read.
 cdef int drop_holds(kf_batch* batch, int32_t count, int32_t seen) except -1
 
@@ -32,8 +42,9 @@ cdef object metadata_of(kf_batch* batch, Queues queues, int32_t index, int64_t t
 # (error or None, metadata) of a record whose batch has ended.
 cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms)
 
-# The DeliveryError of a batch that has failed, as one of its records has it.
-cdef object failure_of(kf_batch* batch, Queues queues)
+# The DeliveryError of a batch that has failed, as the record at this index has it; by default the
+# one that tells most.
+cdef object failure_of(kf_batch* batch, Queues queues, int32_t index=*)
 
 # Whether a batch that was not split has failed, and the user was not told so at the shut-down.
 cdef bint has_failed_untold(Queues queues, kf_batch* batch) noexcept

@@ -1,8 +1,8 @@
 """Observers: callbacks, event loops and counts, which hear what became of a batch's records.
 
 All records of a batch share one result, which the data plane writes once. The callbacks of a batch
-are kept until it ends. An event loop is told once of all that it awaits (see _awaiting). Failures
-that nobody can observe are counted.
+are kept until it ends; those of a batch that was split, until their parts end. An event loop is
+told once of all that it awaits (see _awaiting). Failures that nobody can observe are counted.
 
     on_delivery, add_done_callback ─► Observations ─► run on the callback thread, batch by batch
     await, gather ──────────────────► BatchWaits ───► run in the event loop
@@ -26,7 +26,7 @@ from kafka_fast.dataplane.produce._awaiting cimport (
     new_waiter,
     running_waits,
 )
-from kafka_fast.dataplane.produce._causes cimport cause_of
+from kafka_fast.dataplane.produce._causes cimport ANY_RECORD, cause_of, is_collateral
 from kafka_fast.dataplane.produce._losses cimport LossCounts
 from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.dataplane.core.state cimport *
@@ -65,13 +65,14 @@ cdef PyObject* last_metadata = NULL  # owned; given out last
 cdef int64_t last_timestamp_ms = 0
 
 
-cdef object failure_of(kf_batch* batch, Queues queues):
-    """Return the DeliveryError of a failed batch, for one record."""
+cdef object failure_of(kf_batch* batch, Queues queues, int32_t index=ANY_RECORD):
+    """Return the DeliveryError of a failed batch, for the record at this index."""
     name, partition = queues.queue_of(batch.queue.id)
-    cause = cause_of(batch, queues, name, partition)
+    cause = cause_of(batch, queues, name, partition, index)
     outcome = OUTCOMES[batch.outcome]
     error = DeliveryError(f"not delivered ({outcome.value}): {cause}", outcome=outcome,
-                          first=cause, topic=name, partition=partition)
+                          first=cause, topic=name, partition=partition,
+                          is_collateral=is_collateral(batch, queues, index))
     # A broker's own error is shown as the cause, even if a timeout stands in front of it.
     error.__cause__ = cause.__cause__ if isinstance(cause.__cause__, BrokerError) else cause
     return error
@@ -138,7 +139,7 @@ cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t tim
     batch = kf_batch_resolve(batch, &index)
     metadata = metadata_of(batch, queues, index, timestamp_ms)
     if kf_get(&batch.state) == KF_BATCH_FAILED:
-        return failure_of(batch, queues), metadata
+        return failure_of(batch, queues, index), metadata
     return None, metadata
 
 
@@ -151,38 +152,69 @@ cdef int drop_holds(kf_batch* batch, int32_t count, int32_t seen) except -1:
     return 0
 
 
-# A callback that waits for its record's batch to end.
+# A callback that waits until the fate of its records is known.
 cdef struct observation:
     int64_t timestamp_ms
     PyObject* callback  # owned
-    int32_t index
+    int32_t index       # of its first record
+    int32_t records     # how many it has
+
+
+cdef class PartObserver:
+    """A callback that is called with each end of a part of its records, and knows which it is."""
 
 
 @cython.final
 cdef class Observations:
     """The callbacks of one batch. A C array, not a list: callbacks may come once per record."""
 
-    cdef kf_batch* batch   # referenced once it has ended
+    cdef kf_batch* batch   # referenced once it, or a part of it, has ended
     cdef observation* all
     cdef int32_t count
     cdef int32_t capacity
     cdef int32_t holds     # how many of them count as handles of the batch
     cdef list loops        # BatchWaits of event loops; None: no loop waits for it
 
-    cdef int add(self, int32_t index, int64_t timestamp_ms, object callback) except -1:
-        cdef int32_t capacity = max(16, 2 * self.capacity)
-        cdef observation* larger
+    cdef int reserve(self, int32_t capacity) except -1:
+        cdef observation* larger = <observation*>realloc(self.all, capacity * sizeof(observation))
+        if larger == NULL:
+            raise MemoryError
+        self.all = larger
+        self.capacity = capacity
+        return 0
+
+    cdef int add(self, int32_t index, int32_t records, int64_t timestamp_ms,
+                 object callback) except -1:
         if self.count == self.capacity:
-            larger = <observation*>realloc(self.all, capacity * sizeof(observation))
-            if larger == NULL:
-                raise MemoryError
-            self.all = larger
-            self.capacity = capacity
+            self.reserve(max(16, 2 * self.capacity))
         Py_INCREF(callback)
         self.all[self.count].callback = <PyObject*>callback
         self.all[self.count].index = index
+        self.all[self.count].records = records
         self.all[self.count].timestamp_ms = timestamp_ms
         self.count += 1
+        return 0
+
+    cdef int give_known(self, Observations known, kf_batch* batch) except -1:
+        """Move the callbacks that can run, of a batch of which only parts have ended."""
+        cdef observation* one
+        cdef int32_t i
+        cdef int32_t kept = 0
+        known.reserve(max(1, self.count))  # nothing fails once some have moved
+        for i in range(self.count):
+            one = &self.all[i]
+            if kf_records_are_done(batch, one.index, one.records):
+                known.all[known.count] = one[0]
+                known.count += 1
+                continue
+            if isinstance(<object>one.callback, PartObserver):
+                known.add(one.index, one.records, one.timestamp_ms, <object>one.callback)
+            self.all[kept] = one[0]
+            kept += 1
+        self.count = kept
+        if known.count > 0:
+            kf_batch_ref(batch)
+            known.batch = batch
         return 0
 
     cdef int run(self, Queues queues, report) except -1:
@@ -236,11 +268,21 @@ cdef Observations observations_of(Queues queues, kf_batch* batch):
 
 cdef int observe(Queues queues, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                  object callback, bint holds) except -1:
+    return add_observation(queues, batch, index, 1, timestamp_ms, callback, holds)
+
+
+cdef int observe_records(Queues queues, kf_batch* batch, int32_t index, int32_t records,
+                         object callback) except -1:
+    return add_observation(queues, batch, index, records, -1, callback, False)
+
+
+cdef int add_observation(Queues queues, kf_batch* batch, int32_t index, int32_t records,
+                         int64_t timestamp_ms, object callback, bint holds) except -1:
     cdef Observations waiting
     if queues.producer.inherited:
         queues.check_owner()
     waiting = observations_of(queues, batch)
-    waiting.add(index, timestamp_ms, callback)
+    waiting.add(index, records, timestamp_ms, callback)
     waiting.holds += holds
     watch(queues, batch)
     if queues.callback_starter is not None:
@@ -266,11 +308,11 @@ cdef int observe_alone(Queues queues, kf_batch* batch, int32_t index, int64_t ti
 
 
 cdef void watch(Queues queues, kf_batch* batch) noexcept:
-    """Have the batch listed when it ends, or now if it has."""
+    """Have the batch listed when it or a part of it ends, or now if it has."""
     if kf_get(&batch.watched) == 0:
         kf_set(&batch.watched, 1)
         kf_fence()  # against the data plane, which publishes the end before it reads `watched`
-    if kf_get(&batch.state) > KF_BATCH_IN_FLIGHT and kf_batch_is_done(batch):
+    if kf_get(&batch.state) > KF_BATCH_IN_FLIGHT:
         kf_producer_observe(queues.producer, batch)
 
 
@@ -372,8 +414,25 @@ cdef int tell(Queues queues, kf_batch* batch, int32_t count) except -1:
     return 0
 
 
+cdef int tell_part(Queues queues, kf_batch* batch) except -1:
+    """Let callbacks run whose records have ended, of a batch of which other parts have not."""
+    # Made first: an allocation may let another thread run, which may take the rest.
+    cdef Observations known = Observations.__new__(Observations)
+    cdef Observations waiting = queues.observers.get(<uintptr_t>batch)
+    if waiting is None:
+        return 0
+    waiting.give_known(known, batch)
+    if known.count > 0:
+        queues.ended.append(known)
+        queues.observed += 1
+    if waiting.loops is not None:
+        for waits in waiting.loops:
+            (<BatchWaits>waits).owner.hand_over_part(waits)
+    return 0
+
+
 def collect(Queues queues):
-    """Take note of the batches that have ended since the last call.
+    """Take note of the batches that have ended since the last call, whole or in part.
 
     Failures that nobody can observe are counted. Callbacks are kept for `notify`.
 
@@ -390,6 +449,10 @@ def collect(Queues queues):
         batch = queues.taken
         queues.taken = batch.next  # first: if memory runs out here, the others come next time
         kf_set(&batch.listed, 0)
+        if not kf_batch_is_done(batch):
+            tell_part(queues, batch)
+            kf_batch_unref(batch)
+            continue
         count_lost(queues, batch)
         waiting = queues.observers.pop(<uintptr_t>batch, None)
         if queues.last_observed == batch:
@@ -398,14 +461,14 @@ def collect(Queues queues):
         if waiting is not None and waiting.loops is not None:
             for waits in waiting.loops:
                 (<BatchWaits>waits).owner.hand_over(waits)
+        if waiting is not None and waiting.holds > 0:
+            drop_holds(batch, waiting.holds, waiting.holds)
         if waiting is None or waiting.count == 0:
             kf_batch_unref(batch)
         else:
             waiting.batch = batch  # takes the list's reference over
             queues.ended.append(waiting)
             queues.observed += 1
-            if waiting.holds > 0:
-                drop_holds(batch, waiting.holds, waiting.holds)
     return len(queues.ended) > 0
 
 

@@ -10,7 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from kafka_fast.dataplane.produce._lists cimport place, unlink
-from kafka_fast.dataplane.produce._produce cimport produce_answer, scan_answer
+from kafka_fast.dataplane.produce._produce cimport produce_answer, scan_answer, wire_size
 from kafka_fast.dataplane.core._sender_state cimport throttle
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
@@ -29,7 +29,9 @@ cdef void fill_row(kf_batch_row* row, const kf_queue* queue, const kf_batch* bat
     row.base_sequence = batch.base_sequence
     row.base_offset = batch.last_offset
     row.record_count = batch.record_count
-    row.attempts = batch.attempts
+    row.size = batch.size
+    row.wire_size = wire_size(batch)
+    row.failures = batch.failures
     row.error_code = batch.last_error
     row.maybe_written = batch.maybe_written
 
@@ -88,6 +90,7 @@ cdef void come_back(sender_state* state, kf_batch* batch,
     cdef kf_queue* queue = batch.queue
     end_flight(queue)
     freeze(state, queue)
+    batch.failures += 1
     batch.last_error = answer.error_code if answer != NULL else 0
     batch.last_offset = answer.base_offset if answer != NULL else -1
     batch.maybe_written = (batch.maybe_written or answer == NULL
@@ -138,6 +141,7 @@ cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* a
 cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request,
                          const uint8_t* frame, int64_t size, double now) noexcept nogil:
     cdef kf_event* event = NULL
+    cdef kf_batch_row* row
     cdef produce_answer* answers
     cdef kf_misfit misfit
     cdef int32_t throttle_ms = 0
@@ -160,6 +164,9 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
                 kf_count(&state.plane.producer.stats.punts, 1)
                 kf_link_trace(link, now, KF_TRACE_PUNT, request.correlation_id,
                               request.batches[i].serial, size)
+            row = kf_event_add_batch(event)
+            fill_row(row, answers[i].queue, request.batches[i])
+            row.error_code = answers[i].error_code
             come_back(state, request.batches[i], &answers[i])
     for i in range(request.batch_count):
         if answers[i].error_code == 0:
@@ -230,7 +237,10 @@ cdef void expire_unsent(kf_queue* queue, double cutoff) noexcept nogil:
 
 
 cdef void expire_unresolved(sender_state* state, kf_queue* queue, double cutoff) noexcept nogil:
-    """Fail batches that were sent and came back. The control plane must deal with the gap."""
+    """Fail batches that came back, or are parts of others that were too large.
+
+    The control plane must deal with the gap that those leave which have a sequence.
+    """
     cdef kf_batch** at = &queue.unresolved
     cdef kf_batch* batch
     cdef bint any = False
@@ -240,8 +250,10 @@ cdef void expire_unresolved(sender_state* state, kf_queue* queue, double cutoff)
             at = &batch.next
             continue
         at[0] = batch.next
-        any = True
-        queue.may_have_gap = True  # its sequences are missing now, even if it was never written
+        if batch.attempts > 0:
+            any = True
+        if batch.sequenced:
+            queue.may_have_gap = True  # its sequences are missing, even if it was never written
         fail_overdue(batch)
     if any:
         freeze(state, queue)

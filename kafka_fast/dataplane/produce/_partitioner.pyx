@@ -65,9 +65,13 @@ cdef int32_t draw(kf_topic* topic, bint adaptive) noexcept nogil:
 
 cdef int32_t draw_partition(const partitioner* how, const kf_producer* producer,
                             kf_topic* topic) noexcept nogil:
+    cdef int64_t share = producer.seal_size
+    cdef int64_t limit = kf_get_long(&topic.batch_limit)
+    if limit > 0:
+        share = min(share, limit)
     topic.sticky = draw(topic, how.adaptive)
     # A little less than a batch, so that the partition is left at the end of its first batch.
-    topic.sticky_left = <int64_t>(producer.seal_size - producer.seal_size // 8)
+    topic.sticky_left = share - share // 8
     return topic.sticky
 
 

@@ -35,6 +35,7 @@ FORMAT_ID = KF_TOPIC_ID
 VERDICT_FAIL = KF_VERDICT_FAIL
 VERDICT_SUCCEED = KF_VERDICT_SUCCEED
 VERDICT_SPLIT = KF_VERDICT_SPLIT
+VERDICT_FORGIVE = KF_VERDICT_FORGIVE
 
 OUTCOME_NOT_SENT = KF_OUTCOME_NOT_SENT
 OUTCOME_REJECTED = KF_OUTCOME_REJECTED
@@ -216,6 +217,19 @@ cdef class Queues:
         command.bytes = data
         kf_plane_command(self.producer.plane, command)
 
+    def limit_topic(self, str name, size_t batch_limit, size_t wire_limit):
+        """Make no larger batches for a topic.
+
+        Args:
+            batch_limit: Bytes at which a batch is full.
+            wire_limit: Most bytes of a batch in a request: larger ones are split before.
+        """
+        cdef kf_command* command = kf_command_new(KF_COMMAND_LIMIT_TOPIC)
+        command.topic = (<TopicQueues>self.topics[name]).topic
+        command.split_size = batch_limit
+        command.size = wire_limit
+        kf_plane_command(self.producer.plane, command)
+
     def restart_topic(self, str name):
         """Note that the topic's logs are empty: it was deleted and created again."""
         cdef kf_command* command = kf_command_new(KF_COMMAND_RESTART_TOPIC)
@@ -238,8 +252,13 @@ cdef class Queues:
 
     def judge(self, int64_t queue_id, int64_t generation, int verdict, int64_t serial,
               int32_t slice, *, int32_t error_code=0, int32_t outcome=0, int64_t base_offset=-1,
-              int64_t timestamp_ms=-1, size_t size=0):
-        """Pass a verdict on one batch of a frozen queue; see VERDICT_*."""
+              int64_t timestamp_ms=-1, size_t size=0, bytes detail=None):
+        """Pass a verdict on one batch of a frozen queue; see VERDICT_*.
+
+        Args:
+            detail: What the guide is given again when it explains the failure.
+        """
+        cdef uint8_t* data = NULL if detail is None else copy_bytes(detail)
         cdef kf_command* command = kf_command_new(KF_COMMAND_VERDICT)
         command.queue = self.queue(queue_id)
         command.generation = generation
@@ -251,6 +270,8 @@ cdef class Queues:
         command.base_offset = base_offset
         command.timestamp_ms = timestamp_ms
         command.split_size = size
+        command.bytes = data
+        command.size = 0 if detail is None else PyBytes_GET_SIZE(detail)
         kf_plane_command(self.producer.plane, command)
 
     def renumber(self, int64_t queue_id, int64_t generation, int64_t producer_id, int16_t epoch,

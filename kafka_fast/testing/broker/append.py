@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafka_fast.errors import (
+    BrokerError,
     CorruptBatchError,
     CorruptMessage,
+    ErrorCode,
     InvalidRecord,
     InvalidTimestamp,
     MessageTooLarge,
@@ -30,6 +32,20 @@ MAGIC = 2
 CODEC_BITS = 0x07  # of the attributes
 _CODECS = frozenset(Codec)
 ZSTD_FROM_VERSION = 7  # of Produce
+
+
+class RefusedRecordsError(BrokerError):
+    """A batch is refused for some of its records.
+
+    Args:
+        code: Of the answer.
+        records: What is wrong, by index of the record.
+    """
+
+    def __init__(self, code: int, records: dict[int, str]) -> None:
+        super().__init__(f"{len(records)} records of the batch are wrong")
+        self.code = code
+        self.records = records
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +159,16 @@ def _check_records(batch: RecordBatch, config: TopicConfig, unix_ms: int) -> int
     if batch.timestamp_type == TimestampType.LOG_APPEND_TIME:
         raise InvalidTimestamp("only a broker may stamp records with the time of the append")
     if not config.log_append_time:
-        if high != NO_TIMESTAMP and high - unix_ms > config.timestamp_after_max_ms:
-            raise InvalidTimestamp(f"{high} is more than the topic allows after {unix_ms}")
-        if low != NO_TIMESTAMP and unix_ms - low > config.timestamp_before_max_ms:
-            raise InvalidTimestamp(f"{low} is more than the topic allows before {unix_ms}")
+        first = unix_ms - config.timestamp_before_max_ms
+        last = unix_ms + config.timestamp_after_max_ms
+        if (low != NO_TIMESTAMP and low < first) or high > last:
+            times = enumerate(record.timestamp_ms for record in records)
+            wrong = {
+                index: f"timestamp {time} is not between {first} and {last}"
+                for index, time in times
+                if time != NO_TIMESTAMP and not first <= time <= last
+            }
+            raise RefusedRecordsError(ErrorCode.INVALID_TIMESTAMP, wrong)
     return high
 
 

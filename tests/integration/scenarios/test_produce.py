@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.record import Codec, TimestampType, read_batches
+from kafka_fast.record import Codec, RecordBatchBuilder, TimestampType, read_batches
 from tests.integration.scenarios.steps import (
     LATEST,
     UNKNOWN_ID,
@@ -87,6 +87,22 @@ def test_bad_batches_are_refused(
 ) -> None:
     refused = client.produce(topic, records)
     assert (refused.error_code, refused.base_offset) == (error.code, -1)
+    assert list_offset(client, topic, LATEST).offset == 0
+
+
+@pytest.mark.parametrize("version", [7, 8, 12])
+def test_records_that_are_refused_are_named(client: WireClient, topic: str, version: int) -> None:
+    """Of a batch that is refused for some of its records (KIP-467)."""
+    now = int(time.time() * 1000)
+    builder = RecordBatchBuilder()
+    for number in range(6):
+        builder.append(None, b"v", now + (7_200_000 if number in (1, 4) else 0))
+    refused = client.produce(topic, builder.build(), version=version)
+    assert refused.error_code == errors.InvalidTimestamp.code
+    named = [it.batch_index for it in refused.record_errors]
+    assert named == ([1, 4] if version >= 8 else [])
+    words = [it.batch_index_error_message or "" for it in refused.record_errors]
+    assert all("imestamp" in it for it in words)
     assert list_offset(client, topic, LATEST).offset == 0
 
 

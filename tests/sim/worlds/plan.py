@@ -101,7 +101,7 @@ class Plan:
         """
         config = self.config
         timeouts = config["request.timeout.ms"] + config["socket.connection.setup.timeout.ms"]
-        return 2 * timeouts / 1000 + 10.0
+        return float(2 * timeouts / 1000 + 10.0)
 
     @property
     def promises(self) -> Promises:

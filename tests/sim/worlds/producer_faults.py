@@ -121,7 +121,7 @@ class ProducerFaults(FaultScript):
     # ---- what weakens the promises ----
 
     def _recreate(self) -> str:
-        """Delete a topic, and create it with other leaders, and perhaps more partitions or fewer."""
+        """Delete a topic, and create it with other leaders, perhaps more partitions or fewer."""
         topic = self._source.choice(self._plan.topics)
         count = self._source.choice((1, topic.partitions, topic.partitions, 5))
         shift = self._source.randrange(self._plan.nodes)
@@ -135,7 +135,7 @@ class ProducerFaults(FaultScript):
             self._create(topic)
 
     def _create(self, topic: TopicPlan, shift: int = 0) -> None:
-        """Create a topic, unless it is there; the first partition's leader is the `shift`th node."""
+        """Create a topic, unless it is there; the leaders begin with the `shift`th node."""
         live = [node.node_id for node in self._cluster.state.live_nodes]
         if topic.name in self._cluster.state.topics or not live:
             return

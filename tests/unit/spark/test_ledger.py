@@ -58,6 +58,23 @@ def test_failures_are_counted_where_they_belong() -> None:
     assert rows == {-1: (0, 1, "too large"), 0: (7, 0, None), 4: (0, 2, "first")}
 
 
+def test_a_record_that_was_refused_itself_is_told_before_those_of_its_batch() -> None:
+    books = ledger()
+    errors = [refused("t", 4, f"with others {number}") for number in range(MAX_SAMPLES + 2)]
+    for error in errors:
+        error.is_collateral = True
+    books.add("t", FakeFuture("t", 10, 0, [*errors, refused("t", 4, "no key"), errors[0]]))
+    failed = books.error()
+    assert failed is not None
+    assert str(failed) == (
+        "9 of 10 records were not delivered (rejected), 8 of them because of others in their "
+        "batches; the first: no key"
+    )
+    assert len(failed.samples) == MAX_SAMPLES
+    assert [str(it) for it in failed.samples][:2] == ["no key", "with others 0"]
+    assert [row.first_error for row in books.rows() if row.errors] == ["no key"]
+
+
 def test_the_error_can_be_pickled_and_holds_few_samples() -> None:
     books = ledger()
     books.add("t", FakeFuture("t", 50, 0, [refused("t", 1, f"error {i}") for i in range(50)]))

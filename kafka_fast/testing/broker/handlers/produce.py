@@ -17,6 +17,7 @@ from kafka_fast.errors import (
     UnsupportedVersion,
 )
 from kafka_fast.protocol.apis.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -26,7 +27,7 @@ from kafka_fast.protocol.apis.produce import (
 )
 from kafka_fast.record import RecordBatch
 from kafka_fast.testing.broker.acls import Operation
-from kafka_fast.testing.broker.append import append_batch, the_one_batch
+from kafka_fast.testing.broker.append import RefusedRecordsError, append_batch, the_one_batch
 from kafka_fast.testing.broker.leaders import LeaderHints, led_partition
 from kafka_fast.testing.broker.request import CloseConnectionError, Request
 from kafka_fast.testing.broker.topics import Partition, Topic
@@ -106,6 +107,11 @@ def _partition(
     except BrokerError as error:
         made.error_code = error.code
         made.error_message = error.args[0]
+        if isinstance(error, RefusedRecordsError):
+            made.record_errors = [
+                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+                for index, message in error.records.items()
+            ]
 
 
 def _find(request: Request, data: TopicProduceData, index: int) -> Topic:

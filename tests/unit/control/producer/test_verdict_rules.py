@@ -12,6 +12,7 @@ from kafka_fast.control.producer.messages import (
     BatchRow,
     CompleteBatch,
     FailBatch,
+    ForgiveBatch,
     QueueReport,
     QueueRow,
     RenumberQueue,
@@ -35,13 +36,19 @@ COUNT = 10
 
 
 def rules(*, idempotent: bool = True, retries: int = FOREVER) -> Rules:
-    return Rules(idempotent=idempotent, retries=retries, split_size=16_384, delay=lambda n: 0.1 * n)
+    return Rules(idempotent=idempotent, retries=retries, delay=lambda n: 0.1 * n)
 
 
-def rows(*answers: tuple[int, bool], attempts: int = 1, count: int = COUNT) -> list[BatchRow]:
+def row_of(serial: int, code: int, sequence: int, count: int, *, failures: int) -> BatchRow:
+    return BatchRow(7, 3, serial, 0, code, -1, sequence, count, 900, 900, failures, False)
+
+
+def rows(*answers: tuple[int, bool], failures: int = 1, count: int = COUNT) -> list[BatchRow]:
     """Batches of `count` records in order, by (error code, whether they may be in the log)."""
     return [
-        BatchRow(7, 3, serial, 0, code, -1, serial * count, count, attempts, maybe_written)
+        row_of(serial, code, serial * count, count, failures=failures)._replace(
+            maybe_written=maybe_written
+        )
         for serial, (code, maybe_written) in enumerate(answers)
     ]
 
@@ -50,7 +57,8 @@ def judged(
     batches: list[BatchRow], *, may_have_gap: bool = False, new_leader: bool = False, **how: int
 ) -> Judgement:
     own = QueueRow(7, 3, sum(row.record_count for row in batches), may_have_gap)
-    return judge(QueueReport(own, tuple(batches)), rules(**how), 5.0, leader_is_new=new_leader)
+    report = QueueReport(own, tuple(batches))
+    return judge(report, rules(**how), 5.0, leader_is_new=new_leader, split_size=16_384)
 
 
 def closing(gap: BatchRow) -> RenumberQueue:
@@ -64,13 +72,13 @@ def test_a_lost_link_sends_everything_again_as_it_is_and_at_once() -> None:
 
 
 def test_a_retriable_error_waits_for_its_backoff() -> None:
-    judgement = judged(rows((NOT_LEADER, False), attempts=3))
+    judgement = judged(rows((NOT_LEADER, False), failures=3))
     assert judgement.commands == []
     assert judgement.thaw.at == pytest.approx(5.3)
 
 
 def test_with_a_new_leader_there_is_nothing_to_wait_for() -> None:
-    assert judged(rows((NOT_LEADER, False), attempts=3), new_leader=True).thaw.at == 5.0
+    assert judged(rows((NOT_LEADER, False), failures=3), new_leader=True).thaw.at == 5.0
 
 
 def test_rule_a_a_rejected_batch_gives_its_sequence_to_those_behind_it() -> None:
@@ -78,18 +86,25 @@ def test_rule_a_a_rejected_batch_gives_its_sequence_to_those_behind_it() -> None
     judgement = judged([first, second, third])
     assert judgement.commands == [
         FailBatch(second, INVALID_RECORD, Outcome.REJECTED),
+        ForgiveBatch(third),
         closing(second),
     ]
     assert not judgement.bump
 
 
 def test_rule_a_of_two_rejected_batches_the_first_sequence_counts() -> None:
+    """Regression: the third took the first two's failure for its own, and cost an epoch."""
     first, second, third = rows(
         (INVALID_RECORD, False), (INVALID_RECORD, False), (OUT_OF_ORDER, False)
     )
     judgement = judged([first, second, third])
-    assert judgement.bump  # the third is the first that is kept: the log does not have it
-    assert [type(command) for command in judgement.commands] == [FailBatch, FailBatch]
+    assert judgement.commands == [
+        FailBatch(first, INVALID_RECORD, Outcome.REJECTED),
+        FailBatch(second, INVALID_RECORD, Outcome.REJECTED),
+        ForgiveBatch(third),
+        closing(first),
+    ]
+    assert not judgement.bump
 
 
 def test_rule_a_a_rejected_last_batch_takes_its_sequence_back() -> None:
@@ -100,14 +115,14 @@ def test_rule_a_a_rejected_last_batch_takes_its_sequence_back() -> None:
 
 
 def test_rule_b_a_batch_that_may_be_written_and_is_given_up_bumps_the_epoch() -> None:
-    (only,) = rows((TIMED_OUT, True), attempts=1)
+    (only,) = rows((TIMED_OUT, True), failures=1)
     judgement = judged([only], retries=0)
     assert judgement.commands == [FailBatch(only, TIMED_OUT, Outcome.MAYBE_WRITTEN)]
     assert judgement.bump
 
 
 def test_rule_b_not_while_others_may_be_written() -> None:
-    first = rows((TIMED_OUT, True), attempts=9)[0]
+    first = rows((TIMED_OUT, True), failures=9)[0]
     second = rows((NO_ANSWER, True), (NO_ANSWER, True))[1]
     judgement = judged([first, second], retries=5)
     assert judgement.commands == [FailBatch(first, TIMED_OUT, Outcome.MAYBE_WRITTEN)]
@@ -121,8 +136,26 @@ def test_rule_b_a_gap_that_an_expired_batch_may_have_left_bumps_the_epoch() -> N
 
 
 def test_rule_c_out_of_order_behind_another_batch_is_its_echo() -> None:
-    judgement = judged(rows((NOT_LEADER, False), (OUT_OF_ORDER, False)))
-    assert (judgement.commands, judgement.bump) == ([], False)
+    first, second = rows((NOT_LEADER, False), (OUT_OF_ORDER, False))
+    judgement = judged([first, second])
+    assert (judgement.commands, judgement.bump) == ([ForgiveBatch(second)], False)
+
+
+def test_rule_c_an_echo_is_not_paid_for() -> None:
+    """Regression: behind a batch that was too large it waited as if it had failed itself."""
+    (large,) = rows((TOO_LARGE, False))
+    echo = row_of(1, OUT_OF_ORDER, 10, 10, failures=9)
+    judgement = judged([large, echo], retries=3)
+    assert judgement.commands == [SplitBatch(large, 16_384, TOO_LARGE), ForgiveBatch(echo)]
+    assert judgement.thaw.at == 5.0
+    (refused,) = rows((NOT_LEADER, False), failures=2)
+    assert judged([refused, echo], retries=3).thaw.at == pytest.approx(5.2)
+
+
+def test_rule_c_behind_a_batch_that_is_in_the_log_it_is_no_echo() -> None:
+    first, second = rows((DUPLICATE, False), (OUT_OF_ORDER, False))
+    judgement = judged([first, second])
+    assert (judgement.commands, judgement.bump) == ([CompleteBatch(first, -1)], True)
 
 
 @pytest.mark.parametrize("code", [OUT_OF_ORDER, INVALID_EPOCH, UNKNOWN_PRODUCER])
@@ -199,10 +232,11 @@ def build(parts: list[tuple[int, bool, int, int, int]]) -> list[BatchRow]:
     """Rows with sequences as the data plane gives them: without overlap, perhaps with gaps."""
     found = []
     sequence = 0
-    for serial, (code, unanswered, count, attempts, gap) in enumerate(parts):
+    for serial, (code, unanswered, count, failures, gap) in enumerate(parts):
         sequence += gap
         maybe_written = unanswered or code in (NO_ANSWER, TIMED_OUT, -1)
-        found.append(BatchRow(7, 3, serial, 0, code, -1, sequence, count, attempts, maybe_written))
+        row = row_of(serial, code, sequence, count, failures=failures)
+        found.append(row._replace(maybe_written=maybe_written))
         sequence += count
     return found
 
@@ -239,10 +273,12 @@ def test_every_report_is_answered_soundly(
             )
             assert command.error_code != 0
 
-    split = {
-        command.row.serial for command in judgement.commands if isinstance(command, SplitBatch)
+    stay = {
+        command.row.serial
+        for command in judgement.commands
+        if isinstance(command, SplitBatch | ForgiveBatch)
     }
-    ended = {row.serial for row in about} - split
+    ended = {row.serial for row in about} - stay
     kept = [row for row in batches if row.serial not in ended]
     renumbers = [command for command in judgement.commands if isinstance(command, RenumberQueue)]
     assert len(renumbers) + judgement.bump <= 1

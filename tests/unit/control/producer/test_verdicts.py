@@ -8,13 +8,15 @@ from kafka_fast.errors import ErrorCode, Outcome
 
 
 def rules(*, idempotent: bool = True, retries: int = 2**31 - 1) -> Rules:
-    return Rules(idempotent=idempotent, retries=retries, split_size=16_384, delay=lambda n: 0.1 * n)
+    return Rules(idempotent=idempotent, retries=retries, delay=lambda n: 0.1 * n)
 
 
 def row(
-    serial: int, error_code: int, *, attempts: int = 1, maybe_written: bool = False
+    serial: int, error_code: int, *, failures: int = 1, maybe_written: bool = False
 ) -> BatchRow:
-    return BatchRow(7, 3, serial, 0, error_code, -1, serial * 10, 10, attempts, maybe_written)
+    return BatchRow(
+        7, 3, serial, 0, error_code, -1, serial * 10, 10, 900, 900, failures, maybe_written
+    )
 
 
 def report(*rows: BatchRow, may_have_gap: bool = False) -> QueueReport:
@@ -24,7 +26,7 @@ def report(*rows: BatchRow, may_have_gap: bool = False) -> QueueReport:
 def test_a_batch_without_an_answer_fails_with_a_network_error_once_its_retries_are_used_up() -> (
     None
 ):
-    unanswered = row(1, NO_ANSWER, attempts=2, maybe_written=True)
+    unanswered = row(1, NO_ANSWER, failures=2, maybe_written=True)
     judgement = judge(
         report(unanswered), rules(idempotent=False, retries=1), 5.0, leader_is_new=False
     )

@@ -355,28 +355,6 @@ def test_a_plane_goes_with_callbacks_that_were_never_run() -> None:
     assert done.returncode == 0
 
 
-def test_callbacks_of_a_split_batch_run_when_all_its_pieces_have_ended() -> None:
-    rig = Rig(linger=3600.0)
-    told: list[int] = []
-    for _ in range(8):
-        rig.send_nowait(bytes(400), on_delivery=lambda _, metadata: told.append(metadata.offset))
-    rig.turner.begin_flush()
-    (sent,) = rig.requests()
-    rig.answer(sent, {0: TOO_LARGE})
-    (report,) = rig.reports()
-    (row,) = report.batches
-    rig.queues.judge(0, row.generation, VERDICT_SPLIT, row.serial, 0, size=1500)
-    rig.thaw(report)
-    first, second, third = rig.requests()
-    rig.answer(first, base_offset=10)
-    notify(rig.queues, report_nothing)
-    assert told == []
-    rig.answer(second, base_offset=20)
-    rig.answer(third, base_offset=30)
-    notify(rig.queues, report_nothing)
-    assert told == [10, 11, 12, 20, 21, 22, 30, 31]
-
-
 def test_a_callback_that_raises_stops_no_other() -> None:
     rig = Rig()
     told: list[Any] = []
