@@ -37,7 +37,7 @@ from kafka_fast.control.refresh import RefreshSchedule
 from kafka_fast.control.topology import Topology
 from kafka_fast.errors import ErrorCode, KafkaError, ProtocolError, broker_error
 from kafka_fast.instants import NEVER
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import LONG, get_logger
 from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -51,6 +51,9 @@ logger = get_logger("kafka_fast.metadata")
 
 PACE_MS = 10
 """The least time between two Metadata requests, even with retry.backoff.ms=0."""
+
+NEWS_PATIENCE = LONG
+"""Seconds within which each broker has heard that a topic was created again."""
 
 
 class Cluster(Topology):
@@ -89,6 +92,8 @@ class Cluster(Topology):
         self._controller_id = -1
         self._all_topics: frozenset[TopicName] | None = None
         self._generation = 0
+        # Brokers that are asked by name may still speak of a deleted topic, until then.
+        self._unclear_until: dict[str, float] = {}
         # Until the nodes are known, requests go to bootstrap.servers.
         self._needs_bootstrap = True
         # When the first request after the last usable answer became due.
@@ -265,6 +270,7 @@ class Cluster(Topology):
         for name in ask.topics:
             if self._schedule.is_wanted(name):
                 self._take_topic(name, reported.get(name), version, changes)
+        self._note_unclear(changes, now)
         unresolved = {name for name in ask.topics if self._is_unresolved(name)}
         self._schedule.handle_answer(unresolved, fruitful=bool(changes), now=now)
         self._drop_idle(now, changes)
@@ -277,15 +283,19 @@ class Cluster(Topology):
         leader_id: int,
         leader_epoch: int,
         node_endpoints: Iterable[Endpoint] = (),
+        *,
+        now: float,
     ) -> ClusterChanges:
         """Take a leader that a Produce or Fetch answer named (KIP-951).
 
         Args:
-            topic: name or topic id.
+            topic: name or topic id. After the topic was created again, a hint by name is not taken
+                for a while: the broker may speak of the deleted topic, whose epochs are higher.
             partition: the partition's index.
             leader_id: its leader now.
             leader_epoch: the leader's epoch; only a newer one than known is taken.
             node_endpoints: the addresses of nodes that the answer names.
+            now: the time.
 
         Returns:
             What changed. If that is nothing, the hint was of no use; ask for a refresh.
@@ -294,6 +304,8 @@ class Cluster(Topology):
         name = self._names.get(topic) if isinstance(topic, bytes) else topic
         known = None if name is None else self._topics.get(name)
         if known is None or not 0 <= partition < len(known.partitions):
+            return changes
+        if topic == name and now < self._unclear_until.get(name, 0.0):
             return changes
         if leader_epoch <= known.partitions[partition].newest_epoch:
             return changes
@@ -339,6 +351,13 @@ class Cluster(Topology):
             changes.cluster_replaced = True
             self._leave_topics()
         self._cluster_id = cluster_id
+
+    def _note_unclear(self, changes: ClusterChanges, now: float) -> None:
+        """Remember for a while which names belong to other topics than before."""
+        for name in [it for it, end in self._unclear_until.items() if now >= end]:
+            del self._unclear_until[name]
+        for change in changes.recreated_topics:
+            self._unclear_until[change.topic] = now + NEWS_PATIENCE
 
     def _drop_idle(self, now: float, changes: ClusterChanges) -> None:
         """Forget the topics that nobody used for long."""

@@ -197,11 +197,12 @@ class Restarts:
                 hint = data.current_leader
                 if data.error_code and hint.leader_id >= 0:
                     changes = self._cluster.apply_leader_hint(
-                        partition.topic,
+                        topic.topic or topic.topic_id,
                         partition.partition,
                         hint.leader_id,
                         hint.leader_epoch,
                         body.node_endpoints,
+                        now=now,
                     )
                     self._discovery.apply(changes, now)
         return found

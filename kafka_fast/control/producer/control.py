@@ -504,7 +504,12 @@ class ProducerControl(ClientControl[ProducerSettings]):
                 hint = answer.current_leader
                 if hint.leader_id >= 0 and name:
                     changes = self.cluster.apply_leader_hint(
-                        name, answer.index, hint.leader_id, hint.leader_epoch, body.node_endpoints
+                        topic.name or topic.topic_id,
+                        answer.index,
+                        hint.leader_id,
+                        hint.leader_epoch,
+                        body.node_endpoints,
+                        now=now,
                     )
                     self.discovery.apply(changes, now)
 

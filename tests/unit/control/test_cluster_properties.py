@@ -76,7 +76,7 @@ def apply(
 ) -> ClusterChanges:
     """Let an answer or a hint have its effect."""
     if isinstance(step, tuple):
-        return cluster.apply_leader_hint(*step)  # type: ignore[arg-type]
+        return cluster.apply_leader_hint(*step, now=now)  # type: ignore[arg-type]
     for name in NAMES:
         cluster.want_topic(name, now)
     cluster.request_refresh("test")
