@@ -12,6 +12,7 @@ import pytest
 from kafka_fast import Producer
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.null_broker import NullBroker
+from tests.memory import resident_bytes
 from tests.net.producing import MIB, TIMEOUT, attempt, entries
 from tests.waiting import eventually
 
@@ -112,7 +113,7 @@ def test_memory_is_bounded_at_a_broker_that_stands_still() -> None:
             bootstrap_servers=broker.bootstrap, buffer_memory=buffer_memory, max_block_ms=1
         )
         eventually(lambda: attempt(lambda: producer.partitions_for("t")))
-        before = resident()
+        before = resident_bytes()
         broker.stop_reading()
         accepted = refused = 0
         while refused < 2_000:
@@ -120,15 +121,10 @@ def test_memory_is_bounded_at_a_broker_that_stands_still() -> None:
                 accepted += 1
             else:
                 refused += 1
-        grown = resident() - before
+        grown = resident_bytes() - before
         assert accepted * 100 > buffer_memory // 2
         assert grown <= buffer_memory + 64 * MIB
         broker.resume_reading()
         assert producer.flush(TIMEOUT) == 0
         assert broker.stats().records == accepted
         producer.close()
-
-
-def resident() -> int:
-    """Return this process's resident memory in bytes."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

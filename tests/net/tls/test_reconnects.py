@@ -14,8 +14,8 @@ import pytest
 
 from kafka_fast import Producer
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
+from tests.memory import resident_bytes
 from tests.net.producing import MIB, entries
-from tests.net.test_resources import resident
 from tests.net.tls.harness import server_context
 from tests.waiting import eventually
 
@@ -69,10 +69,10 @@ def test_links_that_come_and_go_leave_nothing(
         }
         with Producer(properties):
             eventually(lambda: counts[0] >= count // 4, "the first links", timeout=300)
-            memory = resident()
+            memory = resident_bytes()
             files, tasks = (len(entries(f"/proc/self/{kind}")) for kind in ("fd", "task"))
             eventually(lambda: counts[0] >= count, "all links", timeout=300)
             eventually(lambda: len(entries("/proc/self/fd")) <= files + 4)
             if not os.environ.get("KAFKA_FAST_SANITIZER"):  # its own memory counts as well
-                assert resident() - memory < 8 * MIB
+                assert resident_bytes() - memory < 8 * MIB
             eventually(lambda: len(entries("/proc/self/task")) <= tasks + 2)

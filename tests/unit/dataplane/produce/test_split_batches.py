@@ -8,15 +8,16 @@ import pytest
 
 from kafka_fast.control.producer.messages import BatchRow, QueueReport
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
-from kafka_fast.dataplane.produce._observers import collect, notify, take_lost
+from kafka_fast.dataplane.produce._observers import collect, notify, raise_lost
 from kafka_fast.dataplane.produce._queues import (
     OUTCOME_REJECTED,
     VERDICT_FAIL,
     VERDICT_FORGIVE,
     VERDICT_SPLIT,
 )
-from kafka_fast.errors import ErrorCode, KafkaTimeoutError, Outcome
+from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome
 from kafka_fast.types import BatchResult
+from tests.memory import resident_bytes
 from tests.unit.dataplane.rig import EPOCH, PRODUCER_ID, Rig, Sent
 
 NOT_LEADER, TOO_LARGE, OUT_OF_ORDER = 6, 10, 45
@@ -107,6 +108,29 @@ def test_callbacks_run_with_their_part_each_once() -> None:
     assert rig.queues.observed == rig.queues.notified
 
 
+def test_a_batch_is_freed_though_its_only_callback_has_run_with_an_early_part() -> None:
+    """Regression: with no callback left for the last part, the batch was kept for ever."""
+    rig = Rig(linger=LINGER)
+    told: list[int] = []
+
+    def round_trip() -> None:
+        rig.send_nowait(bytes(RECORD), on_delivery=lambda _, meta: told.append(meta.offset))
+        for _ in range(7):
+            rig.send_nowait(bytes(RECORD))
+        refused(rig)
+        for sent in rig.requests():
+            rig.answer(sent, base_offset=0)
+            notify(rig.queues, report_nothing)
+
+    for _ in range(200):
+        round_trip()
+    before = resident_bytes()
+    for _ in range(6000):
+        round_trip()
+    assert told == [0] * 6200
+    assert resident_bytes() - before < 4 << 20, "a batch and its parts have 2 KiB"
+
+
 def test_a_callback_that_comes_after_its_part_has_ended_is_called() -> None:
     rig, futures, (first, *_) = split_rig()
     rig.answer(first)
@@ -130,12 +154,14 @@ def test_failures_that_nobody_can_observe_are_counted_once_all_parts_have_ended(
     how = {"error_code": ErrorCode.INVALID_RECORD, "outcome": OUTCOME_REJECTED}
     judge(rig, wrong, VERDICT_FAIL, **how)
     rig.turn()
-    assert take_lost(rig.queues).count == 0
+    raise_lost(rig.queues)
     rig.queues.renumber(0, wrong.generation, -1, -1, wrong.base_sequence, wrong.serial, wrong.slice)
     rig.thaw(report)
     (third,) = rig.requests()
     rig.answer(third)
-    assert take_lost(rig.queues).count == 3
+    with pytest.raises(DeliveryError) as lost:
+        raise_lost(rig.queues)
+    assert lost.value.count == 3
 
 
 # ---- bulk calls ----
