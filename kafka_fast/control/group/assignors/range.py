@@ -14,6 +14,7 @@ from kafka_fast.control.group.assignors.interface import (
     GroupTopics,
     PartitionReplicas,
 )
+from kafka_fast.control.group.assignors.subscribers import each, ordered, subscribers_of
 from kafka_fast.types import TopicPartition
 
 
@@ -27,12 +28,13 @@ class RangeAssignor:
         self, topics: GroupTopics, members: Sequence[GroupMember]
     ) -> Mapping[str, Sequence[TopicPartition]]:
         """Return the partitions of each member, by member id."""
-        found: dict[str, list[TopicPartition]] = {member.member_id: [] for member in members}
-        for topic in sorted(topics):
-            takers = sorted((it for it in members if topic in it.topics), key=member_order)
+        members = ordered(members)
+        pieces: dict[str, list[TopicPartition]] = {member.member_id: [] for member in members}
+        for topic, mask in subscribers_of(topics, members).items():
+            takers = [members[number] for number in each(mask)]
             for member_id, numbers in _cut(topics[topic], takers).items():
-                found[member_id] += [TopicPartition(topic, number) for number in numbers]
-        return found
+                pieces[member_id] += [TopicPartition(topic, number) for number in numbers]
+        return pieces
 
     def user_data(self, topics: frozenset[str]) -> bytes | None:
         """Return None: only the topics count."""
@@ -44,43 +46,60 @@ class RangeAssignor:
         """Remember nothing."""
 
 
-def member_order(member: GroupMember) -> tuple[bool, str]:
-    """Order members: static ones first, by instance id, so that a restart changes nothing."""
-    return (member.instance_id is None, member.instance_id or member.member_id)
-
-
 def _cut(
     partitions: Sequence[PartitionReplicas], takers: Sequence[GroupMember]
 ) -> dict[str, list[int]]:
     """Return the numbers of one topic's partitions by member."""
-    if not takers:
-        return {}
-    each, extra = divmod(len(partitions), len(takers))
-    room = {taker.member_id: each + (i < extra) for i, taker in enumerate(takers)}
-    given: dict[str, list[int]] = {taker.member_id: [] for taker in takers}
-    left = list(partitions)
+    size, extra = divmod(len(partitions), len(takers))
+    room = [size + (place < extra) for place in range(len(takers))]
+    pieces: list[list[int]] = [[] for _ in takers]
+    left = partitions
     if _racks_matter(partitions, takers):
-        for partition in partitions:
-            near = next(
-                (
-                    taker.member_id
-                    for taker in takers
-                    if taker.rack_id in partition.racks and room[taker.member_id] > 0
-                ),
-                None,
-            )
-            if near is not None:
-                given[near].append(partition.partition)
-                room[near] -= 1
-                left.remove(partition)
-    for taker in takers:
-        count = room[taker.member_id]
-        given[taker.member_id] += [partition.partition for partition in left[:count]]
-        left = left[count:]
-    return {member_id: sorted(numbers) for member_id, numbers in given.items()}
+        left = _give_near(partitions, takers, room, pieces)
+    begin = 0
+    for place, count in enumerate(room):
+        pieces[place] += [partition.partition for partition in left[begin : begin + count]]
+        begin += count
+    return {
+        taker.member_id: sorted(numbers)
+        for taker, numbers in zip(takers, pieces, strict=True)
+        if numbers
+    }
 
 
 def _racks_matter(partitions: Sequence[PartitionReplicas], takers: Sequence[GroupMember]) -> bool:
     """Whether racks matter: some partition has no replica in the rack of some taker."""
     racks = {taker.rack_id for taker in takers if taker.rack_id}
     return bool(racks) and any(not racks <= partition.racks for partition in partitions)
+
+
+def _give_near(
+    partitions: Sequence[PartitionReplicas],
+    takers: Sequence[GroupMember],
+    room: list[int],
+    pieces: list[list[int]],
+) -> list[PartitionReplicas]:
+    """Give partitions to the first taker with room in a rack of theirs; return the others.
+
+    Args:
+        partitions: of one topic.
+        takers: the members that want it, in order.
+        room: how many more each taker gets; counted down.
+        pieces: the numbers that each taker has; added to.
+    """
+    by_rack: dict[str | None, list[int]] = {}  # places of the takers with room, the next one last
+    for place in reversed(range(len(takers))):
+        if room[place]:
+            by_rack.setdefault(takers[place].rack_id, []).append(place)
+    left = []
+    for partition in partitions:
+        near = [places[-1] for rack in partition.racks if (places := by_rack.get(rack))]
+        if not near:
+            left.append(partition)
+            continue
+        place = min(near)
+        pieces[place].append(partition.partition)
+        room[place] -= 1
+        if not room[place]:
+            by_rack[takers[place].rack_id].pop()
+    return left

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 
 from kafka_fast.control.group.assignors.interface import GroupMember, GroupTopics
-from kafka_fast.control.group.assignors.range import member_order
+from kafka_fast.control.group.assignors.subscribers import lowest, ordered, subscribers_of
 from kafka_fast.types import TopicPartition
 
 
@@ -20,15 +19,16 @@ class RoundRobinAssignor:
         self, topics: GroupTopics, members: Sequence[GroupMember]
     ) -> Mapping[str, Sequence[TopicPartition]]:
         """Return the partitions of each member, by member id."""
-        found: dict[str, list[TopicPartition]] = {member.member_id: [] for member in members}
-        turn = cycle(sorted(members, key=member_order))
-        for topic in sorted(topics):
-            if not any(topic in member.topics for member in members):
-                continue
+        members = ordered(members)
+        dealt: list[list[TopicPartition]] = [[] for _ in members]
+        turn = 0  # the number of the member whose turn is next
+        for topic, takers in subscribers_of(topics, members).items():
             for partition in topics[topic]:
-                taker = next(member for member in turn if topic in member.topics)
-                found[taker.member_id].append(TopicPartition(topic, partition.partition))
-        return found
+                later = takers >> turn
+                taker = turn + lowest(later) if later else lowest(takers)
+                dealt[taker].append(TopicPartition(topic, partition.partition))
+                turn = taker + 1
+        return {member.member_id: dealt[number] for number, member in enumerate(members)}
 
     def user_data(self, topics: frozenset[str]) -> bytes | None:
         """Return None: only the topics count."""
