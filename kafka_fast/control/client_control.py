@@ -30,7 +30,14 @@ from kafka_fast.control.connections import Connections
 from kafka_fast.control.context import Context, S_co
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.links import Link
-from kafka_fast.control.messages import BadAnswer, GateShut, LinkClosed, RawResponse, Throttled
+from kafka_fast.control.messages import (
+    BadAnswer,
+    CallAside,
+    GateShut,
+    LinkClosed,
+    RawResponse,
+    Throttled,
+)
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import Nonsense
 from kafka_fast.control.requests.requester import Requester
@@ -95,6 +102,7 @@ class ClientControl(ABC, Generic[S_co]):
             self.links,
             self.discovery,
             self.requester,
+            self._call_aside,
         )
         self.fatal: KafkaError | None = None
         """Why this client cannot go on. Any thread."""
@@ -174,6 +182,11 @@ class ClientControl(ABC, Generic[S_co]):
         return min(deadline, self.discovery.next_deadline(), self.requester.next_deadline())
 
     # Out
+
+    def _call_aside(
+        self, function: Callable[[], object], done: Callable[[object, float], None]
+    ) -> None:
+        self._commands.append(CallAside(function, done))
 
     def poll_command(self) -> object | None:
         """Return the next thing to do; None if there is nothing."""

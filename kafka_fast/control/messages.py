@@ -11,6 +11,7 @@ A *link* is one established connection, numbered through the client's life.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import TypeAlias
 
 from kafka_fast.control.authentication.mechanism import Work
@@ -167,6 +168,19 @@ class DoWork(Value):
     work: Work
 
 
+class CallAside(Value):
+    """Call a function that may take long in a thread of its own.
+
+    Attributes:
+        function: called in that thread.
+        done: called on the control thread with what the function has returned or raised, and the
+            time.
+    """
+
+    function: Callable[[], object]
+    done: Callable[[object, float], None]
+
+
 # ---- commands for the data plane ----
 
 
@@ -262,6 +276,7 @@ TransportCommand: TypeAlias = (
     | OpenLink
     | CloseLink
     | DoWork
+    | CallAside
     | SendRaw
     | OpenGate
     | StartHeartbeats

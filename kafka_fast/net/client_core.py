@@ -18,12 +18,14 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.messages import (
+    CallAside,
     CloseLink,
     DoWork,
     OpenLink,
@@ -220,6 +222,8 @@ class ClientCore(ABC):
                 self._host.resolve(host, partial(self._take_addresses, owner, host))
             case DoWork(link_id, work):
                 self._host.run_work(work, partial(self._take_result, link_id))
+            case CallAside(function, done):
+                self._host.call_aside(function, partial(self._take_aside, done))
             case TopicSettled(topic, error):
                 self.topics.settle(topic, error)
             case _:
@@ -251,6 +255,10 @@ class ClientCore(ABC):
     def _take_result(self, link_id: int, result: object) -> None:
         """Pass the result of a login's work to the control plane. Any thread."""
         self.call(lambda now: self.control.connections.handle_work_done(link_id, result, now))
+
+    def _take_aside(self, done: Callable[[object, float], None], result: object) -> None:
+        """Pass the result of a function that was called aside to who asked for it. Any thread."""
+        self.call(partial(done, result))
 
     def _take_addresses(self, owner: ConnectionKey, host: str, found: Addresses) -> None:
         """Pass the result of a look-up to the control plane. Any thread."""

@@ -113,6 +113,15 @@ class Host(Protocol):
                 on any thread.
         """
 
+    def call_aside(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+        """Call a function that may take long, such as a user's assignor.
+
+        Args:
+            function: called in another thread, if one can be started.
+            done: called with its result, or with the exception that it has raised. May be called
+                on any thread.
+        """
+
     def make_driver(self, plane: DataPlane) -> Driver:
         """Return what runs users' steps. Called in the thread that makes the client."""
 

@@ -40,7 +40,7 @@ from kafka_fast.net.loop_bridge import LoopBridge
 from kafka_fast.net.loop_readers import LoopReaders
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
-from kafka_fast.net.work import LoginWork
+from kafka_fast.net.work import LoginWork, call_in_thread
 from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
@@ -233,6 +233,10 @@ class ThreadedHost:
     def run_work(self, work: Work, done: Callable[[object], None]) -> None:
         """Do work that may block, in a thread of its own if one can be started."""
         self._login_work.run(work, done)
+
+    def call_aside(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+        """Call a function that may take long, in a thread of its own if one can be started."""
+        call_in_thread("kf-assignor", function, done)
 
     def connect(self, command: OpenLink, now: float) -> None:
         """Begin to connect a socket."""

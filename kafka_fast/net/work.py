@@ -1,9 +1,9 @@
-"""Pieces of work of a client's logins, each in a thread of its own.
+"""Functions that may block or take long, each called in a thread of its own.
 
 A user's function, an identity provider or a key derivation may block or take long, and cannot be
 interrupted. A login that waits too long gives its work up, and the next one tries again, because
 what hangs may have hung only once. So that a function which never returns does not take a thread
-for each try, only a few pieces of work may hang.
+for each try, only a few pieces of a client's login work may hang.
 """
 
 from __future__ import annotations
@@ -11,15 +11,38 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT, Work
 from kafka_fast.errors import KafkaConnectionError
 from kafka_fast.logs import in_seconds
 
-__all__ = ["HANGING_MAX", "LoginWork"]
+__all__ = ["HANGING_MAX", "LoginWork", "call_in_thread"]
 
 HANGING_MAX = 4
 """Pieces of work that were given up, and have not ended. Beyond that no more are begun."""
+
+
+def call_in_thread(
+    name: str, function: Callable[[], object], done: Callable[[object], None]
+) -> None:
+    """Call a function in a thread of its own, and `done` there with its result.
+
+    What the function raises is its result. While the interpreter ends, CPython 3.12 and later start
+    no thread; then this call blocks and does both in this thread.
+    """
+
+    def run() -> None:
+        try:
+            result = function()
+        except BaseException as error:  # noqa: BLE001  # SystemExit too: somebody waits
+            result = error
+        done(result)
+
+    try:
+        threading.Thread(target=run, name=name, daemon=True).start()
+    except RuntimeError:  # the interpreter ends, or the process is out of threads
+        run()
 
 
 class LoginWork:
@@ -36,11 +59,7 @@ class LoginWork:
         self._begun: dict[object, float] = {}  # what has not ended: when it began
 
     def run(self, work: Work, done: Callable[[object], None]) -> None:
-        """Do a piece of work in a thread, and call `done` there with its result.
-
-        What the work raises is its result. While the interpreter ends, CPython 3.12 and later start
-        no thread; then this call blocks and does both in this thread.
-        """
+        """Do a piece of work as `call_in_thread` does, unless too many pieces hang."""
         hangs = self._hangs(work)
         if hangs is not None:
             done(hangs)
@@ -48,20 +67,12 @@ class LoginWork:
         key = object()
         with self._lock:
             self._begun[key] = self._now()
+        call_in_thread("kf-login", work.function, partial(self._end, key, done))
 
-        def run() -> None:
-            try:
-                result = work.function()
-            except BaseException as error:  # noqa: BLE001  # SystemExit too: a login waits
-                result = error
-            with self._lock:
-                del self._begun[key]
-            done(result)
-
-        try:
-            threading.Thread(target=run, name="kf-login", daemon=True).start()
-        except RuntimeError:  # the interpreter ends, or the process is out of threads
-            run()
+    def _end(self, key: object, done: Callable[[object], None], result: object) -> None:
+        with self._lock:
+            del self._begun[key]
+        done(result)
 
     def _hangs(self, work: Work) -> KafkaConnectionError | None:
         """Return why a piece of work is not begun, or None."""

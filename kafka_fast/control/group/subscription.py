@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.cluster import Cluster
@@ -71,11 +72,14 @@ class SubscribedTopics:
         self._matched = matched
         return changed
 
-    def follow(self, topics: frozenset[str], now: float) -> bool:
-        """Keep these topics' metadata too; return whether the cluster has answered for all."""
-        known = True
-        for topic in sorted(topics):
+    def follow(self, topics: Iterable[str], now: float) -> None:
+        """Keep these topics' metadata too."""
+        for topic in topics:
             self._cluster.want_topic(topic, now)
-            if self._cluster.partition_count(topic) is None and not self._cluster.error(topic):
-                known = False
-        return known
+
+    def knows(self, topics: Iterable[str]) -> bool:
+        """Tell whether the cluster has answered for all of these topics. Any thread."""
+        return all(
+            self._cluster.partition_count(topic) is not None or self._cluster.error(topic)
+            for topic in topics
+        )

@@ -39,6 +39,9 @@ LATE_THREAD = 0.02
 LONG_WORK = 0.5
 """Seconds that a piece of work takes at the most."""
 
+LONG_ASSIGNMENT = 20.0
+"""Seconds that an assignor takes at the most, when it takes long."""
+
 
 class VirtualHost:
     """The virtual world under one client: a `ProducerHost`."""
@@ -87,6 +90,7 @@ class VirtualHost:
         self.on_turned: Callable[[], None] = lambda: None
         """Called after each of them: somebody may wait for what it brought."""
         self._network = network
+        self.assignment_takes = 0.0  # seconds, at least, of an assignor at work
         self._hiccup_probability = hiccup_probability
         self._lookup_failure_probability = lookup_failure_probability
         self._connecting: set[int] = set()
@@ -161,6 +165,13 @@ class VirtualHost:
         """Do a piece of work of a login, which takes its time."""
         duration = self.source.random() * LONG_WORK * self.source.random() ** 3
         self.clock.after(duration, lambda: done(_result(work.function)))
+
+    def call_aside(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+        """Call a function that may take long: an assignor."""
+        duration = self.assignment_takes + self.lateness()
+        if self.source.random() < self._hiccup_probability:
+            duration += self.source.random() * LONG_ASSIGNMENT
+        self.clock.after(duration, lambda: done(_result(function)))
 
     def compress_with(self, codec: str, level: int) -> None:
         """The virtual machine was made with a codec."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.messages import (
+    CallAside,
     CloseLink,
     LinkClosed,
     OpenLink,
@@ -102,6 +103,8 @@ class FakeMachine:
                     self.control.connections.handle_connected(link_id, self.now)
                 case SendRaw():
                     self._answer(command)
+                case CallAside(function, done):
+                    done(function(), self.now)
                 case CloseLink(link_id):
                     if self.links.pop(link_id, None) is not None:
                         self.control.handle_event(LinkClosed(link_id, Reason.BY_US, 0), self.now)

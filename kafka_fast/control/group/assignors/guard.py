@@ -1,4 +1,4 @@
-"""Guards the control thread against exceptions of users' assignors."""
+"""Guards the client against exceptions of users' assignors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = get_logger("kafka_fast.group")
 
 @contextmanager
 def calling(name: str) -> Iterator[None]:
-    """Turn whatever an assignor raises inside this context into a `KafkaError`.
+    """Turn whatever an assignor raises inside this context into a `KafkaError`. Any thread.
 
     Args:
         name: the assignor's name.
@@ -23,6 +23,6 @@ def calling(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:  # a user's code may raise anything
+    except BaseException as error:  # a user's code may raise anything, SystemExit too
         logger.exception("the assignor %r has failed", name)
         raise KafkaError(f"the assignor {name!r} has failed: {error!r}") from error

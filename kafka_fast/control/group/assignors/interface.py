@@ -47,6 +47,10 @@ class GroupMember(Value):
 class Assignor(Protocol):
     """Decides on the group's leader which member reads which partitions.
 
+    One consumer calls these methods one at a time, each in a thread that does nothing else. The
+    member sends heartbeats while they are at work, and its group waits for them. What they raise is
+    the error of the next poll.
+
     Attributes:
         name: the name on which all members must agree, such as "range".
         is_cooperative: whether members keep what they have while the group rebalances (KIP-429).

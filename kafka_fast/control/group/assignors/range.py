@@ -8,6 +8,7 @@ to a member in a rack that has a replica, as far as the sizes of the pieces allo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from kafka_fast.control.group.assignors.interface import (
     GroupMember,
@@ -29,10 +30,14 @@ class RangeAssignor:
     ) -> Mapping[str, Sequence[TopicPartition]]:
         """Return the partitions of each member, by member id."""
         members = ordered(members)
+        has_racks = any(member.rack_id for member in members)
         pieces: dict[str, list[TopicPartition]] = {member.member_id: [] for member in members}
         for topic, mask in subscribers_of(topics, members).items():
-            takers = [members[number] for number in each(mask)]
-            for member_id, numbers in _cut(topics[topic], takers).items():
+            partitions, count = topics[topic], mask.bit_count()
+            # Without racks only the first ones get anything of a topic with few partitions.
+            takers = islice(each(mask), count if has_racks else len(partitions))
+            cut = _cut(partitions, [members[number] for number in takers], count)
+            for member_id, numbers in cut.items():
                 pieces[member_id] += [TopicPartition(topic, number) for number in numbers]
         return pieces
 
@@ -47,10 +52,10 @@ class RangeAssignor:
 
 
 def _cut(
-    partitions: Sequence[PartitionReplicas], takers: Sequence[GroupMember]
+    partitions: Sequence[PartitionReplicas], takers: Sequence[GroupMember], count: int
 ) -> dict[str, list[int]]:
-    """Return the numbers of one topic's partitions by member."""
-    size, extra = divmod(len(partitions), len(takers))
+    """Return the numbers of one topic's partitions by member; `count` members want it."""
+    size, extra = divmod(len(partitions), count)
     room = [size + (place < extra) for place in range(len(takers))]
     pieces: list[list[int]] = [[] for _ in takers]
     left = partitions

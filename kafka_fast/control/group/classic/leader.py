@@ -1,9 +1,9 @@
 """The group leader of the classic protocol: one member computes the assignment for all.
 
-    JoinGroup's answer ──► members ──► topics known? ──► assignor ──► assignments, for SyncGroup
-                                           │ no                            │
-                                           └── metadata                    └─► basis: if it changes,
-                                                                               assign again
+    JoinGroup's answer ──► plan ──► members ──► topics known? ──► assignor ──► assignments
+                            ▲                       │ no                           │
+                            └────── metadata ◄──────┘                              ▼
+                                       basis: if it changes, assign again ◄── take ──► SyncGroup
 
 A cooperative assignor may move a partition. The leader withholds that partition until its owner has
 given it up and joined again. But a static owner may be replaced before. Its successor gets the
@@ -11,26 +11,31 @@ unchanged assignment, owns no partition that it could give up, and the group doe
 (KIP-345). Then no member would own the withheld partition. So the leader makes the group rebalance
 after the time in which the owner must have given it up, or left.
 
-The leader asks the cluster for metadata, and is pure otherwise. Thread: control.
+In a large group a plan takes long, so it is made in another thread. Metadata may change meanwhile.
+The plan holds the immutable records by which it was made, so `is_outdated` notices.
+
+Thread: control, except for what `planning` returns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.assignors import (
     Assignor,
     GroupMember,
-    GroupTopics,
     PartitionReplicas,
 )
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.subscription import SubscribedTopics
+from kafka_fast.control.metadata import Topic
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse
+from kafka_fast.protocol.apis.sync_group import SyncGroupRequestAssignment
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 
@@ -75,67 +80,140 @@ class GroupLeader:
         self._basis = None
         self.settled_by = NEVER
 
-    def assign(self, joined: JoinGroupResponse, now: float) -> Assignments | None:
-        """Return all members' partitions; None while the metadata for that are missing.
+    def planning(self, joined: JoinGroupResponse) -> Callable[[], LeaderPlan]:
+        """Return a function that makes the plan for a generation. Any thread may call it.
 
-        Raises:
-            KafkaError: a member's metadata cannot be read, or the assignor has failed.
+        It raises a KafkaError if a member's metadata cannot be read, or the assignor has failed.
         """
-        members = messages.read_members(joined)
-        wanted = frozenset(topic for member in members for topic in member.topics)
-        if not self._subscription.follow(wanted, now):
-            return None
-        self._basis = AssignmentBasis.of(wanted, self._cluster)
-        name = joined.protocol_name or ""
-        with calling(name):
-            assignor = self._assignors[name]
-            if joined.skip_assignment:
-                # A restarted leader does not know whether it has withheld anything before.
-                self._expect_rebalance(assignor.is_cooperative, now)
-                return {}
-            return self._run_assignor(assignor, members, now)
+        return partial(_make_plan, joined, self._assignors, self._subscription, self._cluster)
 
-    def _run_assignor(
-        self, assignor: Assignor, members: Sequence[GroupMember], now: float
-    ) -> Assignments:
-        assignments = assignor.assign(describe_topics(members, self._cluster), members)
-        if not assignor.is_cooperative:
-            return assignments
-        # The owner of a partition that moves must give it up first. No member gets it now.
-        withheld = moving(assignments, members)
-        self._expect_rebalance(any(owner.instance_id for owner in withheld.values()), now)
-        return {
-            member_id: [
-                it for it in partitions if it not in withheld or withheld[it].member_id == member_id
-            ]
-            for member_id, partitions in assignments.items()
-        }
+    def take(self, plan: LeaderPlan, now: float) -> bool:
+        """Take a plan.
 
-    def _expect_rebalance(self, is_expected: bool, now: float) -> None:
-        self.settled_by = now + self._patience if is_expected else NEVER
+        Returns:
+            Whether it holds the assignments. If not, metadata that it lacks have been asked for.
+        """
+        self._subscription.follow(plan.basis.topics, now)
+        if plan.assignments is None:
+            return False
+        self._basis = plan.basis
+        self.settled_by = now + self._patience if plan.expects_rebalance else NEVER
+        return True
+
+    def knows_topics_of(self, plan: LeaderPlan) -> bool:
+        """Tell whether the metadata are there that a plan lacked."""
+        return self._subscription.knows(plan.basis.topics)
+
+
+class LeaderPlan(Value):
+    """What a leader has planned for a generation."""
+
+    basis: AssignmentBasis
+    """The topics by which it was made."""
+    assignments: Sequence[SyncGroupRequestAssignment] | None
+    """What each member gets, for SyncGroup; None: metadata of some topics are missing."""
+    expects_rebalance: bool = False
+    """A static member must give up a partition, or be gone, before another member gets it."""
+
+
+def _make_plan(
+    joined: JoinGroupResponse,
+    assignors: Mapping[str, Assignor],
+    subscription: SubscribedTopics,
+    cluster: Cluster,
+) -> LeaderPlan:
+    """Make the plan for a generation. Any thread."""
+    members = messages.read_members(joined)
+    basis = AssignmentBasis.of({topic for member in members for topic in member.topics}, cluster)
+    if not subscription.knows(basis.topics):
+        return LeaderPlan(basis, None)
+    name = joined.protocol_name or ""
+    with calling(name):
+        assignor = assignors[name]
+        if joined.skip_assignment:
+            # A restarted leader does not know whether it has withheld anything before.
+            return LeaderPlan(basis, [], assignor.is_cooperative)
+        assignments = assignor.assign(basis.described(), members)
+        strangers = assignments.keys() - {member.member_id for member in members}
+        if strangers:
+            raise ValueError(f"no members of the group: {sorted(strangers, key=repr)}")
+        withheld: Mapping[TopicPartition, GroupMember] = {}
+        if assignor.is_cooperative:
+            # The owner of a partition that moves must give it up first. No member gets it now.
+            withheld = moving(assignments, members)
+            assignments = {
+                member_id: [
+                    it
+                    for it in partitions
+                    if it not in withheld or withheld[it].member_id == member_id
+                ]
+                for member_id, partitions in assignments.items()
+            }
+        return LeaderPlan(
+            basis,
+            messages.encode_assignments(assignments),
+            any(owner.instance_id for owner in withheld.values()),
+        )
 
 
 class AssignmentBasis(Value):
     """The topics as an assignment was made for them. If they change, assign again."""
 
-    partitions: Mapping[str, tuple[PartitionReplicas, ...]]
-    """By topic that any member wants; empty for a topic that did not exist."""
+    topics: Mapping[str, Topic | None]
+    """By name, all that any member wants; None for one that did not exist."""
+    racks: Mapping[int, str]
+    """The racks of the nodes that have one."""
 
     @classmethod
     def of(cls, topics: Iterable[str], cluster: Cluster) -> AssignmentBasis:
-        """Return the basis for these topics as they are now."""
-        return cls({topic: _replicas(topic, cluster) for topic in topics})
+        """Return the basis for these topics as they are now. Any thread."""
+        racks = _racks_of(cluster)
+        return cls({topic: cluster.topic(topic) for topic in sorted(topics)}, racks)
+
+    def described(self) -> dict[str, tuple[PartitionReplicas, ...]]:
+        """Return the existing topics, as an assignor gets them."""
+        near = _Racks(self.racks)
+        return {
+            name: tuple(PartitionReplicas(it.id, near[it.replicas]) for it in topic.partitions)
+            for name, topic in self.topics.items()
+            if topic is not None and topic.partitions
+        }
 
     def is_outdated(self, cluster: Cluster) -> bool:
         """Whether partitions, or the racks of their replicas, differ from the cluster's now."""
-        return any(_replicas(topic, cluster) != then for topic, then in self.partitions.items())
+        racks = _racks_of(cluster)
+        then, now = _Racks(self.racks), _Racks(racks)
+        return any(
+            _differ(topic, then, cluster.topic(name), now)
+            for name, topic in self.topics.items()
+            if racks != self.racks or topic is not cluster.topic(name)
+        )
 
 
-def describe_topics(members: Sequence[GroupMember], cluster: Cluster) -> GroupTopics:
-    """Return the existing topics that members want."""
-    wanted = sorted({topic for member in members for topic in member.topics})
-    found = {topic: _replicas(topic, cluster) for topic in wanted}
-    return {topic: partitions for topic, partitions in found.items() if partitions}
+class _Racks(dict[tuple[int, ...], frozenset[str]]):
+    """The racks of replicas, by the ids of their nodes. Many partitions have the same replicas."""
+
+    def __init__(self, racks: Mapping[int, str]) -> None:
+        super().__init__()
+        self._racks = racks
+
+    def __missing__(self, replicas: tuple[int, ...]) -> frozenset[str]:
+        racks = frozenset(self._racks[it] for it in replicas if it in self._racks)
+        self[replicas] = racks
+        return racks
+
+
+def _racks_of(cluster: Cluster) -> dict[int, str]:
+    return {node.id: node.rack for node in cluster.nodes if node.rack}
+
+
+def _differ(before: Topic | None, then: _Racks, after: Topic | None, now: _Racks) -> bool:
+    """Tell whether the partitions of a topic, or the racks of their replicas, have changed."""
+    old = () if before is None else before.partitions
+    new = () if after is None else after.partitions
+    return len(old) != len(new) or any(
+        then[was.replicas] != now[its.replicas] for was, its in zip(old, new, strict=True)
+    )
 
 
 def moving(
@@ -149,14 +227,3 @@ def moving(
         for partition in partitions
         if partition in owners and owners[partition].member_id != member_id
     }
-
-
-def _replicas(topic: str, cluster: Cluster) -> tuple[PartitionReplicas, ...]:
-    def racks(node_ids: Iterable[int]) -> frozenset[str]:
-        nodes = (cluster.node(node_id) for node_id in node_ids)
-        return frozenset(node.rack for node in nodes if node is not None and node.rack)
-
-    return tuple(
-        PartitionReplicas(partition.id, racks(partition.replicas))
-        for partition in cluster.partitions(topic)
-    )

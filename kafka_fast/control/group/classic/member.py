@@ -18,11 +18,12 @@ from __future__ import annotations
 import enum
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.assignors import Assignor
-from kafka_fast.control.group.assignors.guard import calling
+from kafka_fast.control.group.assignors.calls import AssignorCalls
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.classic.goodbyes import Goodbyes
 from kafka_fast.control.group.classic.leader import GroupLeader
@@ -51,6 +52,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import Waiting, get_logger
+from kafka_fast.protocol.apis.join_group import JoinGroupRequestProtocol
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.group")
@@ -101,6 +103,7 @@ class ClassicMember:
             on_heartbeat=self._handle_heartbeat,
             on_moved=self.tick,
         )
+        self._calls = AssignorCalls(self._assignors, context.call_aside)
         self._leader = GroupLeader(
             self._assignors, self._subscription, cluster, patience=settings.max_poll_interval
         )
@@ -109,12 +112,16 @@ class ClassicMember:
             coordinator,
             self._session,
             self._leader,
+            self._calls,
             on_entered=self._handle_entered,
             on_end=self._handle_end,
         )
         self._goodbyes = Goodbyes(coordinator)
         self._state = ClassicMemberState.OUT
         self._rejoin_reason: str | None = None  # set: join (again) as soon as that is possible
+        # What the assignors have been asked to say of this member, and what they have said of it.
+        self._described: messages.MemberState | None = None
+        self._protocols: list[JoinGroupRequestProtocol] | None = None
 
     # Getters
 
@@ -151,6 +158,10 @@ class ClassicMember:
                 generation = self.identity.generation
                 text = f"generation {generation} has no partition for this member"
                 return Waiting(f"{text}: others have them all", logging.INFO, "spare")
+            case ClassicMemberState.PREPARING if self._is_asking_assignors:
+                names = " or ".join(map(repr, self._assignors))
+                text = f"this member has yet to join: its assignor {names} has yet to return"
+                return Waiting(text, logging.INFO, "assignor")
             case _:
                 return self._subscription.waits_for() or Waiting(
                     "this member has yet to join", logging.INFO, self._state
@@ -172,9 +183,13 @@ class ClassicMember:
             return NEVER
         if self._subscription.topics is None:
             return NEVER  # metadata will tell what the pattern matches
-        if self._state is ClassicMemberState.JOINING:
+        if self._state is ClassicMemberState.JOINING or self._is_asking_assignors:
             return NEVER
         return self._readiness.try_at if self._coordinator.link is not None else NEVER
+
+    @property
+    def _is_asking_assignors(self) -> bool:
+        return self._described is not None and self._protocols is None
 
     def poll_news(self) -> GroupNews | None:
         """Return the next thing for the user's thread; None if there is nothing."""
@@ -205,6 +220,7 @@ class ClassicMember:
         self._rejoin_reason = None
         self._state = ClassicMemberState.OUT
         self._session.forget()
+        self._drop_calls()
         if who.instance_id is not None:
             done()
         elif who.member_id:
@@ -298,25 +314,57 @@ class ClassicMember:
         topics = self._subscription.topics
         if link is None or topics is None:
             return
+        owned = self._ownership.owned if self._is_cooperative else frozenset()
+        protocols = self._describe(
+            messages.MemberState(topics, owned, self._session.identity.generation)
+        )
+        if protocols is None:
+            return
         reason, self._rejoin_reason = self._rejoin_reason, None
         self._session.fall_silent()
-        try:
-            request = messages.join_request(
-                self._coordinator.group_id,
-                self._settings,
-                self._session.identity,
-                topics,
-                self._ownership.owned if self._is_cooperative else frozenset(),
-                self._assignors.values(),
-                reason or "",
-            )
-        except KafkaError as error:
-            self._fail(error, now)
-            return
+        request = messages.join_request(
+            self._coordinator.group_id,
+            self._settings,
+            self._session.identity,
+            protocols,
+            reason or "",
+        )
         self._state = ClassicMemberState.JOINING
         self._rebalance.begin(link, request, now)
 
+    def _describe(self, state: messages.MemberState) -> list[JoinGroupRequestProtocol] | None:
+        """Return what the assignors say of this member; None: they have been asked just now.
+
+        What they say holds until the member has joined: the coordinator expects a member to whom
+        it has given an id back within the session timeout.
+        """
+        if state == self._described:
+            return self._protocols
+        self._described, self._protocols = state, None
+        rack_id = self._settings.client_rack or None
+
+        def take(protocols: list[JoinGroupRequestProtocol], now: float) -> None:
+            if self._described is state:
+                self._protocols = protocols
+                self.tick(now)
+
+        def fail(error: KafkaError, now: float) -> None:
+            if self._described is state:
+                self._fail(error, now)
+
+        describe = partial(messages.describe_member, state, rack_id, self._assignors.values())
+        self._calls.call(describe, take, fail)
+        return None
+
+    def _forget_description(self) -> None:
+        self._described = self._protocols = None
+
+    def _drop_calls(self) -> None:
+        self._calls.clear()
+        self._forget_description()
+
     def _handle_entered(self, now: float) -> None:
+        self._forget_description()
         self._readiness.succeed()
         self._coordinator.note_success()
         # The first heartbeat is not sent at once. If every answer to it said that the group
@@ -339,13 +387,6 @@ class ClassicMember:
         self._readiness.succeed()
         self._state = ClassicMemberState.STABLE
         generation, assigned = self._session.identity.generation, end.partitions
-        try:
-            with calling(end.protocol_name):
-                assignor = self._assignors[end.protocol_name]
-                assignor.handle_assignment(assigned, generation, end.user_data)
-        except KafkaError as error:
-            self._fail(error, now)
-            return
         logger.info(
             "group %s: generation %d: %d partitions",
             self._coordinator.group_id,
@@ -437,6 +478,7 @@ class ClassicMember:
         logger.error("group %s: %s", self._coordinator.group_id, error)
         self._session.lose_generation()
         self._rebalance.cancel()
+        self._drop_calls()
         self._state = ClassicMemberState.OUT
         self._rejoin_reason = None
         self._readiness.pause(fenced=fenced)

@@ -35,6 +35,7 @@ from kafka_fast.protocol.consumer import (
 )
 from kafka_fast.protocol.schema import decode_versioned, encode_versioned
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 PROTOCOL_TYPE = "consumer"
 SUBSCRIPTION_VERSION = 3
@@ -45,35 +46,51 @@ FIRST_LEAVE_WITH_MEMBERS = 3
 # ---- requests ----
 
 
-def join_request(
-    group_id: str,
-    settings: ConsumerSettings,
-    identity: GroupIdentity,
-    topics: frozenset[str],
-    owned: frozenset[TopicPartition],
-    assignors: Iterable[Assignor],
-    reason: str,
-) -> JoinGroupRequest:
-    """Return the request to join, with this member's metadata for each assignor.
+class MemberState(Value):
+    """What a member tells its assignors, and the group, when it joins."""
+
+    topics: frozenset[str]
+    """What it subscribes to."""
+    owned: frozenset[TopicPartition]
+    """What it keeps over the rebalance."""
+    generation: int
+    """Its last one."""
+
+
+def describe_member(
+    state: MemberState, rack_id: str | None, assignors: Iterable[Assignor]
+) -> list[JoinGroupRequestProtocol]:
+    """Return this member's metadata for each assignor. Any thread.
 
     Raises:
         KafkaError: a user's assignor has failed.
     """
     subscription = ConsumerProtocolSubscription(
-        topics=sorted(topics),
+        topics=sorted(state.topics),
         owned_partitions=[
             ConsumerProtocolSubscriptionTopicPartition(topic=topic, partitions=partitions)
-            for topic, partitions in by_topic(sorted(owned)).items()
+            for topic, partitions in by_topic(sorted(state.owned)).items()
         ],
-        generation_id=identity.generation,
-        rack_id=settings.client_rack or None,
+        generation_id=state.generation,
+        rack_id=rack_id,
     )
     protocols = []
     for assignor in assignors:
         with calling(assignor.name):
-            subscription.user_data = assignor.user_data(topics)
-        metadata = encode_versioned(subscription, SUBSCRIPTION_VERSION)
+            subscription.user_data = assignor.user_data(state.topics)
+            metadata = encode_versioned(subscription, SUBSCRIPTION_VERSION)
         protocols.append(JoinGroupRequestProtocol(name=assignor.name, metadata=metadata))
+    return protocols
+
+
+def join_request(
+    group_id: str,
+    settings: ConsumerSettings,
+    identity: GroupIdentity,
+    protocols: list[JoinGroupRequestProtocol],
+    reason: str,
+) -> JoinGroupRequest:
+    """Return the request to join, with this member's metadata for each assignor."""
     return JoinGroupRequest(
         group_id=group_id,
         session_timeout_ms=settings.session_timeout_ms,
@@ -86,11 +103,24 @@ def join_request(
     )
 
 
+def encode_assignments(
+    assignments: Mapping[str, Sequence[TopicPartition]],
+) -> list[SyncGroupRequestAssignment]:
+    """Return what each member gets, by member id, as the leader's SyncGroup has it."""
+    return [
+        SyncGroupRequestAssignment(
+            member_id=member_id,
+            assignment=encode_versioned(_assignment(partitions), ASSIGNMENT_VERSION),
+        )
+        for member_id, partitions in assignments.items()
+    ]
+
+
 def sync_request(
     group_id: str,
     identity: GroupIdentity,
     protocol_name: str,
-    assignments: Mapping[str, Sequence[TopicPartition]],
+    assignments: Sequence[SyncGroupRequestAssignment],
 ) -> SyncGroupRequest:
     """Return the request for this member's assignment. The leader's has all assignments."""
     return SyncGroupRequest(
@@ -100,13 +130,7 @@ def sync_request(
         group_instance_id=identity.instance_id,
         protocol_type=PROTOCOL_TYPE,
         protocol_name=protocol_name,
-        assignments=[
-            SyncGroupRequestAssignment(
-                member_id=member_id,
-                assignment=encode_versioned(_assignment(partitions), ASSIGNMENT_VERSION),
-            )
-            for member_id, partitions in assignments.items()
-        ],
+        assignments=list(assignments),
     )
 
 

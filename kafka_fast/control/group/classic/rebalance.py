@@ -1,33 +1,38 @@
 """One member's way through a rebalance: JoinGroup, perhaps the assignment for all, SyncGroup.
 
-    begin ──► JOINING ──► ASSIGNING ──► SYNCING ──► RebalanceDone
-                 │        (leader)         │
-                 └──────────┬──────────────┴──────► RebalanceInterrupted, -Refused, -Failed
-              cancel ──► IDLE
+    begin ──► JOINING ──► ASSIGNING ──────► SYNCING ──► TELLING ──► RebalanceDone
+                 │        (leader) ▲ ▼         │           │
+                 │         LEARNING            │           │
+                 └──────────┬──────────────────┴───────────┴──────► RebalanceInterrupted,
+              cancel ──► IDLE                                       -Refused, -Failed
 
-Each rebalance ends once. The member decides what its end means. Thread: control.
+Each rebalance ends once. The member decides what its end means. The assignor is at work in
+ASSIGNING and TELLING, in another thread. Thread: control.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.group.assignors.calls import AssignorCalls
+from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import messages
-from kafka_fast.control.group.classic.leader import Assignments, GroupLeader
+from kafka_fast.control.group.classic.leader import GroupLeader, LeaderPlan
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.links import Link
 from kafka_fast.errors import ErrorCode, KafkaError, MalformedError
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
-from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
+from kafka_fast.protocol.apis.sync_group import SyncGroupRequestAssignment, SyncGroupResponse
 from kafka_fast.protocol.schema import Response
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 
 R = TypeVar("R", bound=Response)
+T = TypeVar("T")
 
 JOIN_GRACE = 5.0
 """Seconds that an answer to JoinGroup may take beyond the rebalance timeout."""
@@ -38,22 +43,20 @@ class RebalancePhase(enum.Enum):
 
     IDLE = "nothing is under way"
     JOINING = "joins"
-    ASSIGNING = "leads, and waits for metadata to assign by"
+    ASSIGNING = "leads, and has its assignor at work"
+    LEARNING = "leads, and waits for metadata to assign by"
     SYNCING = "waits for its assignment"
+    TELLING = "tells its assignor what it got"
 
 
 class RebalanceDone(Value):
     """The rebalance is complete: this is a member of the new generation.
 
     Attributes:
-        partitions: the partitions of this member.
-        protocol_name: the name of the assignor that the group agreed upon.
-        user_data: the user data of the leader's assignor.
+        partitions: the partitions of this member. The assignor knows them.
     """
 
     partitions: frozenset[TopicPartition]
-    protocol_name: str
-    user_data: bytes | None
 
 
 class RebalanceInterrupted(Value):
@@ -98,6 +101,7 @@ class Rebalance:
         coordinator: GroupCoordinator,
         session: Session,
         leader: GroupLeader,
+        calls: AssignorCalls,
         *,
         on_entered: Callable[[float], None],
         on_end: Callable[[RebalanceEnd, float], None],
@@ -109,18 +113,21 @@ class Rebalance:
             coordinator: the way to the group's coordinator.
             session: the member's; it enters each new generation.
             leader: computes the assignment if this member leads the group.
+            calls: calls this member's assignors.
             on_entered: called when the session has entered a new generation.
             on_end: called when a rebalance has ended, and `phase` is IDLE again.
         """
         self._coordinator = coordinator
         self._session = session
         self._leader = leader
+        self._calls = calls
         self._on_entered = on_entered
         self._on_end = on_end
         self._timeout = settings.max_poll_interval + JOIN_GRACE
         self._phase = RebalancePhase.IDLE
         self._attempt: RebalanceAttempt | None = None  # the one under way
         self._joined = JoinGroupResponse()
+        self._plan: LeaderPlan | None = None  # LEARNING: what it lacks
 
     @property
     def phase(self) -> RebalancePhase:
@@ -143,7 +150,12 @@ class Rebalance:
                     "most for the members' max.poll.interval.ms)"
                 )
             case RebalancePhase.ASSIGNING:
+                name = joined.protocol_name
+                return f"this member leads it, and its assignor {name!r} has yet to return"
+            case RebalancePhase.LEARNING:
                 return "this member leads it, and waits for metadata to assign partitions by"
+            case RebalancePhase.TELLING:
+                return f"the assignor {joined.protocol_name!r} hears of the new assignment"
             case RebalancePhase.SYNCING if joined.leader != joined.member_id:
                 return f"its leader, member {joined.leader!r}, has yet to assign the partitions"
             case _:
@@ -170,13 +182,14 @@ class Rebalance:
         """
         if self._attempt is not None:
             self._attempt.on_named = on_named
-        self._attempt = None
+        self._attempt = self._plan = None
         self._phase = RebalancePhase.IDLE
 
     def handle_metadata(self, now: float) -> None:
         """Take note that topics or partitions have changed: assign now, if that is possible."""
-        if self._phase is RebalancePhase.ASSIGNING:
-            self._assign(now)
+        plan = self._plan  # of LEARNING
+        if plan is not None and self._leader.knows_topics_of(plan):
+            self._assign()
 
     # Steps
 
@@ -196,20 +209,23 @@ class Rebalance:
         self._phase = RebalancePhase.ASSIGNING
         self._on_entered(now)
         if response.leader == response.member_id:
-            self._assign(now)
+            self._assign()
         else:
-            self._sync({}, now)
+            self._sync([], now)
 
-    def _assign(self, now: float) -> None:
-        try:
-            assignments = self._leader.assign(self._joined, now)
-        except KafkaError as error:
-            self._end(RebalanceFailed(error), now)
-            return
-        if assignments is not None:
-            self._sync(assignments, now)
+    def _assign(self) -> None:
+        self._phase, self._plan = RebalancePhase.ASSIGNING, None
+        self._call(self._leader.planning(self._joined), self._handle_plan)
 
-    def _sync(self, assignments: Assignments, now: float) -> None:
+    def _handle_plan(self, plan: LeaderPlan, now: float) -> None:
+        if self._leader.take(plan, now):
+            self._sync(plan.assignments or [], now)
+        else:
+            self._phase = RebalancePhase.LEARNING
+            self._plan = plan
+            self.handle_metadata(now)  # they may have come while the plan was made
+
+    def _sync(self, assignments: Sequence[SyncGroupRequestAssignment], now: float) -> None:
         link = self._coordinator.want(now)
         if link is None:
             self._end(RebalanceInterrupted("the coordinator is gone"), now)
@@ -235,7 +251,31 @@ class Rebalance:
             failed.__cause__ = error
             self._end(RebalanceFailed(failed), now)
             return
-        self._end(RebalanceDone(partitions, self._joined.protocol_name or "", user_data), now)
+        self._phase = RebalancePhase.TELLING
+        name, generation = self._joined.protocol_name or "", self._session.identity.generation
+
+        def tell() -> None:
+            with calling(name):
+                self._calls.assignors[name].handle_assignment(partitions, generation, user_data)
+
+        self._call(tell, lambda _, then: self._end(RebalanceDone(partitions), then))
+
+    def _call(self, function: Callable[[], T], done: Callable[[T, float], None]) -> None:
+        """Call a function that uses an assignor; its result is dropped once this attempt is over.
+
+        An error of the assignor ends the rebalance.
+        """
+        attempt = self._attempt
+
+        def take(result: T, now: float) -> None:
+            if attempt is self._attempt:
+                done(result, now)
+
+        def fail(error: KafkaError, now: float) -> None:
+            if attempt is self._attempt:
+                self._end(RebalanceFailed(error), now)
+
+        self._calls.call(function, take, fail)
 
     def _hearing(
         self, handle: Callable[[R, float], None]

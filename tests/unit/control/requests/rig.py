@@ -79,6 +79,7 @@ class Rig:
             itself,
             itself,
             self.requester,
+            lambda function, done: done(function(), 0.0),
         )
 
     def open(self, node_id: int, role: Role = Role.DATA, **versions: int) -> Link:

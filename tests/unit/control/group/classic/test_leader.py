@@ -12,6 +12,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.assignors import Assignor, GroupMember, GroupTopics
 from kafka_fast.control.group.assignors.builtin import make_assignors
 from kafka_fast.control.group.classic.leader import GroupLeader, moving
+from kafka_fast.control.group.classic.messages import read_assignment
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.errors import KafkaError, MalformedError
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse, JoinGroupResponseMember
@@ -66,9 +67,19 @@ def joined(*member_ids: str, protocol_name: str = "range", skip: bool = False) -
     return JoinGroupResponse(protocol_name=protocol_name, members=members, skip_assignment=skip)
 
 
+def assign(
+    leader: GroupLeader, told: JoinGroupResponse
+) -> dict[str, frozenset[TopicPartition]] | None:
+    """Let a leader plan a generation; return who gets what, or None: metadata are missing."""
+    plan = leader.planning(told)()
+    if not leader.take(plan, NOW):
+        return None
+    return {it.member_id: read_assignment(it.assignment)[0] for it in plan.assignments or ()}
+
+
 def test_everybody_gets_a_share() -> None:
     leader, _ = make(4)
-    assignments = leader.assign(joined("a", "b"), NOW)
+    assignments = assign(leader, joined("a", "b"))
     assert assignments is not None
     assert {member: len(partitions) for member, partitions in assignments.items()} == {
         "a": 2,
@@ -78,17 +89,15 @@ def test_everybody_gets_a_share() -> None:
 
 def test_nothing_is_assigned_by_metadata_that_are_still_to_come() -> None:
     leader, cluster = make(None)
-    assert leader.assign(joined("a"), NOW) is None
+    assert assign(leader, joined("a")) is None
     learn(cluster, 2)
-    assert leader.assign(joined("a"), NOW) == {
-        "a": [TopicPartition("t", 0), TopicPartition("t", 1)]
-    }
+    assert assign(leader, joined("a")) == {"a": {TopicPartition("t", 0), TopicPartition("t", 1)}}
 
 
 def test_a_topic_that_has_grown_asks_for_another_assignment() -> None:
     leader, cluster = make(2)
     assert not leader.is_outdated
-    leader.assign(joined("a"), NOW)
+    assign(leader, joined("a"))
     assert not leader.is_outdated
     learn(cluster, 3)
     assert leader.is_outdated
@@ -99,7 +108,7 @@ def test_a_topic_that_has_grown_asks_for_another_assignment() -> None:
 def test_a_leader_that_returns_only_watches() -> None:
     """KIP-814: the group keeps the assignment that it has."""
     leader, cluster = make(2)
-    assert leader.assign(joined("a", skip=True), NOW) == {}
+    assert assign(leader, joined("a", skip=True)) == {}
     learn(cluster, 3)
     assert leader.is_outdated
 
@@ -109,20 +118,20 @@ def test_a_members_bytes_that_are_no_metadata() -> None:
     told = joined("a")
     told.members.append(JoinGroupResponseMember(member_id="b", metadata=b"\0"))
     with pytest.raises(MalformedError, match="'b'"):
-        leader.assign(told, NOW)
+        assign(leader, told)
 
 
 def test_an_assignor_that_fails() -> None:
     leader, _ = make(2, Breaking())
     with pytest.raises(KafkaError, match="'breaking' has failed: ZeroDivisionError") as caught:
-        leader.assign(joined("a", protocol_name="breaking"), NOW)
+        assign(leader, joined("a", protocol_name="breaking"))
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 def test_an_assignor_that_nobody_has() -> None:
     leader, _ = make(2)
     with pytest.raises(KafkaError, match="'other'"):
-        leader.assign(joined("a", protocol_name="other"), NOW)
+        assign(leader, joined("a", protocol_name="other"))
 
 
 def test_what_another_member_owns_is_not_given_away_at_once() -> None:
@@ -153,7 +162,7 @@ def test_what_a_static_member_is_to_give_up_is_not_waited_for_for_ever(
     owner = ConsumerProtocolSubscription(topics=["t"], owned_partitions=[both], generation_id=1)
     told.members[0].metadata = encode_versioned(owner, 3)
     told.members[0].group_instance_id = instance_id
-    assignments = leader.assign(told, NOW)
+    assignments = assign(leader, told)
     assert assignments is not None
     assert leader.settled_by == NOW + patience
     if strategy == "cooperative-sticky" and not skip:

@@ -8,11 +8,11 @@ import pytest
 
 from kafka_fast.consumer import Assignor, GroupMember, GroupTopics
 from kafka_fast.control.group.classic.member import ClassicMember, ClassicMemberState
-from kafka_fast.control.group.member import RevokeWanted
+from kafka_fast.control.group.member import RevokeWanted, Subscription
 from kafka_fast.errors import CommitFailedError, FencedInstanceId
 from kafka_fast.testing.broker.versions import HEARTBEAT, JOIN_GROUP
 from kafka_fast.types import TopicPartition
-from tests.unit.control.group.world import World
+from tests.unit.control.group.world import Member, World
 
 
 def make(partitions: int = 4, **given: object) -> World:
@@ -105,6 +105,40 @@ def test_an_assignor_that_fails_ends_the_membership(method: str) -> None:
     assert "the assignor 'broken' has failed: ZeroDivisionError" in str(member.errors[0])
     assert isinstance(member.errors[0].__cause__, ZeroDivisionError)
     assert not member.owned
+
+
+def test_an_assignor_may_take_longer_than_a_session_lasts() -> None:
+    """Its member sends heartbeats, and nobody is expelled."""
+    world = make(session_timeout_ms=10_000, partition_assignment_strategy="sticky")
+    one = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    joins: list[float] = []
+    world.cluster.faults.script(JOIN_GROUP, lambda response, node: joins.append(world.now))
+    two = world.join("b", ["t"])
+    for member in (one, two):
+        member.host.assignment_takes = 15.0  # before the join, the assignment, and after it
+    took = world.run_until(lambda: world.stable("t") and bool(two.owned), 120.0)
+    assert took > 30.0
+    assert len(joins) == 3, "a new member gets its id by the first one"
+    assert one.kinds() == ["assigned", "revoked", "assigned"]
+
+
+def test_a_plan_that_nobody_waits_for_is_dropped() -> None:
+    world = make(partition_assignment_strategy="range")
+    one = world.join("a", ["t"])
+    one.host.assignment_takes = 1.0
+    world.run_until(lambda: isinstance(one.group.member, ClassicMember) and is_assigning(one))
+    one.host.assignment_takes = 0.0
+    one.group.member.rejoin("the test wants it", world.now)
+    one.group.leave(world.now, lambda: None)
+    one.group.member.subscribe(Subscription(frozenset({"t"})), world.now)
+    world.run_until(lambda: world.stable("t"))
+    assert one.kinds() == ["assigned"]
+
+
+def is_assigning(member: Member) -> bool:
+    waiting = member.group.member.waits_for()
+    return waiting is not None and "its assignor 'range' has yet to return" in waiting.text
 
 
 def test_more_members_than_partitions_leaves_the_rest_idle() -> None:
