@@ -3,6 +3,10 @@
 Bytes come from a peer, so they may be hostile. Before a count is used, it is compared with the
 remaining bytes and with a fixed limit. Every fault raises a MalformedError that names message,
 version, field and position.
+
+An answer may describe a hundred thousand partitions. To make objects of all of them at once takes
+half a second, in which no other Python thread runs. So one array of a message may be read *later*
+(`Elements`): at first its bytes are only checked, and its elements are made one by one.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -52,6 +56,8 @@ cdef str PROSE = "error_message"
 
 cdef struct source:
     kf_reader reader
+    const step *later        # the array of the message that is read later; NULL: none is
+    bint blind               # bytes are checked, but nothing is made of them
     const uint8_t *start     # first byte of the message: positions in errors count from here
     const uint8_t *at        # first byte of the field that is being read
     void *data               # the object that owns the bytes; records are views of it
@@ -161,26 +167,14 @@ cdef object read_scalar(source *src, const step *field, uint8_t op):
 
 cdef object read_array(source *src, const step *field):
     """Read a count, then that many elements."""
-    cdef int64_t count
+    cdef int64_t count = read_count(src, field)
     cdef Py_ssize_t i, first
     cdef place *here
     cdef list made
     cdef Program program
-    if field.compact:
-        count = <int64_t>kf_read_uvarint(&src.reader) - 1
-    else:
-        count = kf_read_i32(&src.reader)
-    if src.reader.bad:
-        raise malformed(src, field, "a count that cannot be read")
     if count < 0:
-        if count == -1 and field.nullable:
-            return None
-        raise malformed(src, field, "a null that the version does not allow" if count == -1
-                        else f"an array of {count} elements")
-    if count > MAX_ELEMENTS or count > <int64_t>kf_left(&src.reader) // field.item_size:
-        left = count_of(kf_left(&src.reader), "byte")
-        raise malformed(src, field, f"an array of {count_of(count, 'element')} in {left}")
-    first = <Py_ssize_t>min(count, <int64_t>FIRST_ELEMENTS)
+        return None
+    first = 0 if src.blind else <Py_ssize_t>min(count, <int64_t>FIRST_ELEMENTS)
     made = PyList_New(first)
     here = &src.trail.places[src.trail.depth]
     descend(&src.trail, field)
@@ -195,10 +189,30 @@ cdef object read_array(source *src, const step *field):
         if i < first:
             Py_INCREF(element)  # PyList_SET_ITEM takes the reference
             PyList_SET_ITEM(made, i, element)
-        else:
+        elif not src.blind:
             PyList_Append(made, element)
     src.trail.depth -= 1
     return made
+
+
+cdef int64_t read_count(source *src, const step *field) except -2:
+    """Read the number of an array's elements, which the remaining bytes can hold; -1 for null."""
+    cdef int64_t count
+    if field.compact:
+        count = <int64_t>kf_read_uvarint(&src.reader) - 1
+    else:
+        count = kf_read_i32(&src.reader)
+    if src.reader.bad:
+        raise malformed(src, field, "a count that cannot be read")
+    if count < 0:
+        if count == -1 and field.nullable:
+            return -1
+        raise malformed(src, field, "a null that the version does not allow" if count == -1
+                        else f"an array of {count} elements")
+    if count > MAX_ELEMENTS or count > <int64_t>kf_left(&src.reader) // field.item_size:
+        left = count_of(kf_left(&src.reader), "byte")
+        raise malformed(src, field, f"an array of {count_of(count, 'element')} in {left}")
+    return count
 
 
 cdef object read_struct(source *src, const step *field):
@@ -219,7 +233,7 @@ cdef object read_struct(source *src, const step *field):
 cdef inline object read_value(source *src, const step *field):
     """Read the value of one field."""
     if field.op == ARRAY:
-        return read_array(src, field)
+        return read_later(src, field) if field == src.later else read_array(src, field)
     if field.op == STRUCT:
         return read_struct(src, field)
     return read_scalar(src, field, field.op)
@@ -229,14 +243,16 @@ cdef object read(Program program, source *src):
     """Read one struct at the cursor."""
     cdef Py_ssize_t i
     cdef const step *field
-    made = program.blank()
+    made = None if src.blind else program.blank()
     for i in range(program.count):
         field = &program.steps[i]
         if field.present and field.tag < 0:
             src.at = src.reader.pos
-            field.set(<object>field.member, made, read_value(src, field))
+            value = read_value(src, field)
         else:
-            field.set(<object>field.member, made, default_of(field))
+            value = None if src.blind else default_of(field)
+        if not src.blind:
+            field.set(<object>field.member, made, value)
     if program.flexible:
         read_tags(program, src, made)
     return made
@@ -268,12 +284,66 @@ cdef int read_tags(Program program, source *src, object made) except -1:
         if known < program.count and program.steps[known].tag == tag:
             field = &program.steps[known]
             src.at = src.reader.pos
-            field.set(<object>field.member, made, read_value(src, field))
+            value = read_value(src, field)
+            if not src.blind:
+                field.set(<object>field.member, made, value)
             if src.reader.pos != src.reader.end:
                 left = count_of(kf_left(&src.reader), "byte")
                 raise malformed(src, field, f"{left} left over in tag {tag}")
         src.reader = outer
     return 0
+
+
+cdef object read_later(source *src, const step *field):
+    """Check an array, and return what makes its elements when they are asked for."""
+    cdef kf_reader front = src.reader
+    src.blind = True
+    read_array(src, field)
+    src.blind = False
+    return later_of(src, field, front)
+
+
+cdef class Elements:
+    """The elements of an array that was checked, made one by one in their order.
+
+    Keeps the bytes of the message until it is dropped. `len` is the number of those to come.
+    """
+
+    cdef source src
+    cdef const step *field
+    cdef Py_ssize_t left
+    cdef Py_buffer view
+    cdef object program      # keeps the steps
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+
+    def __len__(self):
+        return self.left
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.left == 0:
+            raise StopIteration
+        self.left -= 1
+        if self.field.program == NULL:
+            return read_scalar(&self.src, self.field, self.field.item)
+        return read(<Program>self.field.program, &self.src)
+
+
+cdef Elements later_of(source *src, const step *field, kf_reader front):
+    """Return the elements of the array that begins at `front`."""
+    cdef Elements made = Elements.__new__(Elements)
+    PyObject_GetBuffer(<object>src.data, &made.view, PyBUF_SIMPLE)
+    made.program = <object>src.trail.program
+    made.field = field
+    made.src = src[0]
+    made.src.reader = front
+    made.left = <Py_ssize_t>max(read_count(&made.src, field), 0)
+    descend(&made.src.trail, field)
+    return made
 
 
 def decode(Program program not None, object data):
@@ -285,18 +355,36 @@ def decode(Program program not None, object data):
     Raises:
         MalformedError: the bytes do not follow the schema.
     """
-    return scan(program, data, True)[0]
+    return scan(program, data, True, NULL)[0]
 
 
 def decode_front(Program program not None, object data):
     """Read one message at the start of `data`; return it and the position after it."""
-    return scan(program, data, False)
+    return scan(program, data, False, NULL)
 
 
-cdef tuple scan(Program program, object data, bint exact):
+def decode_later(Program program not None, object data, str name not None):
+    """Read one message as `decode` does, but the array `name` is an iterator of its elements.
+
+    All bytes are checked now. The iterator makes an element when it is asked for the next one.
+
+    Args:
+        data: bytes that do not change.
+        name: An array of the message itself.
+    """
+    cdef Py_ssize_t i
+    for i in range(program.count):
+        if <object>program.steps[i].name == name and program.steps[i].op == ARRAY:
+            return scan(program, data, True, &program.steps[i])[0]
+    raise ValueError(f"{program.label} has no array {name}")
+
+
+cdef tuple scan(Program program, object data, bint exact, const step *later):
     """Read one message; return it and the position after it."""
     cdef source src
     cdef Py_buffer view
+    src.later = later
+    src.blind = False
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         src.start = src.at = <const uint8_t *>view.buf

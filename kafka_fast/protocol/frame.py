@@ -83,8 +83,16 @@ def encode_request(
     return b"".join((_INT32.pack(len(header) + len(data)), header, data))
 
 
-def decode_response(cls: type[R], frame: Buffer, version: int) -> tuple[int, R]:
+def decode_response(
+    cls: type[R], frame: Buffer, version: int, *, later: str | None = None
+) -> tuple[int, R]:
     """Read a response frame without its length.
+
+    Args:
+        cls: the response's class.
+        frame: the bytes.
+        version: of the response.
+        later: the name of an array that is read later; see `Message.decode`.
 
     Returns:
         The correlation id and the body; `records` in it are views of `frame`.
@@ -94,7 +102,7 @@ def decode_response(cls: type[R], frame: Buffer, version: int) -> tuple[int, R]:
             from the correlation id.
     """
     correlation_id, pos = _response_header(frame, response_header_version(cls.api_key, version))
-    return correlation_id, _body(cls, frame, version, pos)
+    return correlation_id, _body(cls, frame, version, pos, later)
 
 
 def decode_api_versions_response(frame: Buffer, version: int) -> tuple[int, ApiVersionsResponse]:
@@ -224,10 +232,10 @@ def _response_header(frame: Buffer, version: int) -> tuple[int, int]:
     return header.correlation_id, pos
 
 
-def _body(cls: type[R], frame: Buffer, version: int, pos: int) -> R:
+def _body(cls: type[R], frame: Buffer, version: int, pos: int, later: str | None = None) -> R:
     """Read the body, which begins at `pos`; errors count from the beginning of the frame."""
     try:
-        return cls.decode(memoryview(frame)[pos:], version)
+        return cls.decode(memoryview(frame)[pos:], version, later=later)
     except MalformedError as error:
         at = error.pos + pos
         raise MalformedError(

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
-from kafka_fast.protocol._decode import decode, decode_front
+from kafka_fast.protocol._decode import decode, decode_front, decode_later
 from kafka_fast.protocol._encode import encode
 from kafka_fast.protocol._program import Op, Program
 
@@ -320,16 +320,25 @@ class Message(Struct):
         return encode(type(self).program(version), self)
 
     @classmethod
-    def decode(cls, data: Buffer, version: int) -> Self:
+    def decode(cls, data: Buffer, version: int, *, later: str | None = None) -> Self:
         """Read a message from its bytes, without any header.
 
         `records` fields of the result are views of `data`; all other fields are copies.
+
+        Args:
+            data: the bytes.
+            version: of the message.
+            later: the name of an array whose bytes are only checked now. In the result it is an
+                iterator, which makes an element when it is asked for the next one.
 
         Raises:
             MalformedError: the bytes are not this message in this version.
             UnsupportedVersionError: no such version.
         """
-        decoded: Self = decode(cls.program(version), data)
+        program = cls.program(version)
+        decoded: Self = (
+            decode(program, data) if later is None else decode_later(program, data, later)
+        )
         return decoded
 
 

@@ -39,7 +39,7 @@ LATE_THREAD = 0.02
 LONG_WORK = 0.5
 """Seconds that a piece of work takes at the most."""
 
-LONG_ASSIGNMENT = 20.0
+LONG_ASSIGNMENT = 5.0
 """Seconds that an assignor takes at the most, when it takes long."""
 
 
@@ -169,7 +169,7 @@ class VirtualHost:
     def call_aside(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
         """Call a function that may take long: an assignor."""
         duration = self.assignment_takes + self.lateness()
-        if self.source.random() < self._hiccup_probability:
+        if not self._network.healthy and self.source.random() < self._hiccup_probability:
             duration += self.source.random() * LONG_ASSIGNMENT
         self.clock.after(duration, lambda: done(_result(function)))
 

@@ -25,7 +25,7 @@ from kafka_fast.control.consumer.messages import (
 )
 from kafka_fast.control.consumer.partition import FetchState
 from kafka_fast.control.group.member import NO_GENERATION, AssignWanted, RevokeWanted
-from kafka_fast.control.messages import SendRaw, StartHeartbeats
+from kafka_fast.control.messages import CallAside, SendRaw, StartHeartbeats
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.net import process_life
@@ -281,7 +281,7 @@ class VirtualConsumer(Watched, Consumer):
 
 def _short(what: object) -> str:
     """Return a record of the planes in one line of bounded length, without frames."""
-    if isinstance(what, SendRaw | StartHeartbeats | NameStream | ProgramFetch):
+    if isinstance(what, SendRaw | StartHeartbeats | NameStream | ProgramFetch | CallAside):
         return type(what).__name__
     if isinstance(what, AssignWanted | RevokeWanted):  # a set has another order in each process
         return f"{type(what).__name__} {sorted(what.partitions)}"[:300]

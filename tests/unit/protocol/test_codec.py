@@ -217,6 +217,38 @@ def test_errors_name_the_field_and_the_position(data, version, message):
     assert pickle.loads(pickle.dumps(error)).place == error.place
 
 
+def test_an_array_can_be_read_later():
+    """Its elements are made one by one, of bytes that the iterator keeps."""
+    decoded = Sample.decode(bytes.fromhex(GOLDEN[3]), 3, later="parts")
+    parts = decoded.parts
+    decoded.parts = []
+    expected = full()
+    expected.parts = []
+    assert decoded == expected
+    assert len(parts) == 2
+    assert next(parts) == Part(number=2)
+    assert len(parts) == 1
+    assert list(parts) == [Part()]
+    assert list(Sample.decode(bytes.fromhex(GOLDEN[0]), 0, later="numbers").numbers) == [1, -1]
+
+
+@pytest.mark.parametrize("name", ["part", "number", "absent"])
+def test_only_an_array_of_the_message_can_be_read_later(name):
+    with pytest.raises(ValueError, match=f"Sample v3 has no array {name}"):
+        Sample.decode(bytes.fromhex(GOLDEN[3]), 3, later=name)
+
+
+@pytest.mark.parametrize("version", GOLDEN)
+def test_an_array_that_is_read_later_is_checked_at_once(version):
+    data = bytes.fromhex(GOLDEN[version])
+    for size in range(len(data)):
+        with pytest.raises(MalformedError, match=f"Sample v{version}: ") as caught:
+            Sample.decode(data[:size], version, later="parts")
+        with pytest.raises(MalformedError) as expected:
+            Sample.decode(data[:size], version)
+        assert str(caught.value) == str(expected.value)
+
+
 def test_an_array_has_at_most_a_million_elements():
     class Wide(Message, versions="0"):
         """Nothing but bytes."""
