@@ -7,11 +7,14 @@ and hands in the answer or the failure with the time:
                                    │ Cluster │
     leader, partition_count, … ◄───└─────────┘◄── handle_response / handle_failure ─► ClusterChanges
                                         ▲
-    Produce and Fetch answers ──────────┘ apply_leader_hint (KIP-951)
+    Produce and Fetch answers ──────────┘ apply_leader_hints (KIP-951)
 
 The getters (most are `Topology`'s) may be called from any thread: each reads one immutable record.
 Everything else belongs to the control thread. The records are in `metadata.py`, the picture they
 make is kept in `topology.py`, when a request is due is decided in `refresh.py`.
+
+An answer may be about a hundred thousand partitions. It is taken in in parts, and each part tells
+its changes (`continue_response`), so that other work of the control thread need not wait.
 
 An answer is dropped if it names no broker, carries an error, or belongs to another cluster than the
 first answer did. In the last case an advertised listener leads to a foreign broker, and writing to
@@ -21,7 +24,8 @@ another cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.backoff import Backoff
@@ -29,11 +33,12 @@ from kafka_fast.control.metadata import (
     FIRST_RELIABLE_EPOCH_VERSION,
     ClusterChanges,
     Endpoint,
+    LeaderHint,
     Node,
     TopicName,
     read_nodes,
 )
-from kafka_fast.control.refresh import RefreshSchedule
+from kafka_fast.control.refresh import Ask, RefreshSchedule
 from kafka_fast.control.topology import Topology
 from kafka_fast.errors import ErrorCode, KafkaError, ProtocolError, broker_error
 from kafka_fast.instants import NEVER
@@ -42,7 +47,9 @@ from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
+    MetadataResponseTopic,
 )
+from kafka_fast.values import Value, field
 
 __all__ = ["Cluster"]
 
@@ -54,6 +61,32 @@ PACE_MS = 10
 
 NEWS_PATIENCE = LONG
 """Seconds within which each broker has heard that a topic was created again."""
+
+
+PARTITIONS_AT_ONCE = 1000
+"""About how many partitions of an answer are taken in before other work has a turn."""
+
+
+class _Merge(Value, frozen=False, eq=False):
+    """An answer that is being taken in.
+
+    Attributes:
+        ask: what was asked.
+        version: of the answer.
+        flipped: the nodes that have come or gone with it.
+        changes: what the present part has changed.
+        steps: takes in one topic after the other.
+        unresolved: topics that have to be asked for again soon.
+        is_fruitful: any part has changed something.
+    """
+
+    ask: Ask
+    version: int
+    flipped: AbstractSet[int]
+    changes: ClusterChanges
+    steps: Iterator[int] = field(factory=lambda: iter(()))
+    unresolved: set[str] = field(factory=set)
+    is_fruitful: bool = False
 
 
 class Cluster(Topology):
@@ -96,6 +129,7 @@ class Cluster(Topology):
         self._unclear_until: dict[str, float] = {}
         # Until the nodes are known, requests go to bootstrap.servers.
         self._needs_bootstrap = True
+        self._merge: _Merge | None = None  # the answer that is being taken in
         # When the first request after the last usable answer became due.
         self._unanswered_since: float | None = None
 
@@ -125,6 +159,11 @@ class Cluster(Topology):
     def needs_bootstrap(self) -> bool:
         """True while no node is known, so that requests go to bootstrap.servers."""
         return self._needs_bootstrap
+
+    @property
+    def is_merging(self) -> bool:
+        """Whether parts of an answer are still to be taken in by `continue_response`."""
+        return self._merge is not None
 
     def is_outdated(self, topic: str) -> bool:
         """Tell whether no answer has come to a request that was sent after `want_anew`."""
@@ -192,7 +231,10 @@ class Cluster(Topology):
         arises unless metadata.recovery.strategy allows a rebootstrap (KIP-899).
         """
         changes = ClusterChanges()
-        self._replace_nodes({}, changes)
+        flipped = self._replace_nodes({}, changes)
+        for topic in self._topics.values():
+            self._note_flipped(topic, flipped, changes)
+        self._merge = None
         self._needs_bootstrap = True
         self._unanswered_since = None
         self._schedule.start_over()
@@ -234,10 +276,11 @@ class Cluster(Topology):
     def handle_response(
         self, response: MetadataResponse, now: float, version: int = FIRST_RELIABLE_EPOCH_VERSION
     ) -> ClusterChanges:
-        """Take in the answer to the request in flight.
+        """Take in the answer to the request in flight, or the first part of a large one.
 
         Args:
-            response: the answer; not used if no request is in flight any more.
+            response: the answer; not used if no request is in flight any more. Its topics are read
+                once, in their order.
             now: the time.
             version: of the answer, which says whether its leader epochs can be trusted.
 
@@ -245,7 +288,7 @@ class Cluster(Topology):
             What changed. `failure` is set, and nothing changed, if the answer was of no use.
         """
         ask = self._schedule.in_flight
-        if ask is None:
+        if ask is None or self._merge is not None:
             return ClusterChanges()
         changes = ClusterChanges()
         nodes = read_nodes(response.brokers)
@@ -256,64 +299,113 @@ class Cluster(Topology):
             self._schedule.handle_failure(now)
             return changes
         self._take_cluster_id(response.cluster_id, changes)
-        self._replace_nodes(nodes, changes)
+        flipped = self._replace_nodes(nodes, changes)
         self._controller_id = response.controller_id
         self._needs_bootstrap = False
         self._unanswered_since = None
-        reported = {topic.name: topic for topic in response.topics if topic.name is not None}
-        if ask.is_all:
-            self._all_topics = frozenset(
-                TopicName(name, topic.is_internal)
-                for name, topic in reported.items()
-                if not topic.error_code
-            )
-        for name in ask.topics:
-            if self._schedule.is_wanted(name):
-                self._take_topic(name, reported.get(name), version, changes)
+        merge = self._merge = _Merge(ask, version, flipped, changes)
+        merge.steps = self._merging(merge, response.topics)
+        return self.continue_response(now)
+
+    def continue_response(self, now: float) -> ClusterChanges:
+        """Take in the next part of a large answer, while `is_merging`; return what it changed.
+
+        Each part is like an answer about some of the topics that were asked for.
+        """
+        merge = self._merge
+        assert merge is not None
+        changes = merge.changes
+        taken = 0
+        for count in merge.steps:
+            taken += count
+            if taken >= PARTITIONS_AT_ONCE:
+                break
+        else:
+            self._merge = None
         self._note_unclear(changes, now)
-        unresolved = {name for name in ask.topics if self._is_unresolved(name)}
-        self._schedule.handle_answer(unresolved, fruitful=bool(changes), now=now)
-        self._drop_idle(now, changes)
+        merge.is_fruitful |= bool(changes)
+        if self._merge is None:
+            fruitful = merge.is_fruitful
+            self._schedule.handle_answer(merge.unresolved, fruitful=fruitful, now=now)
+            self._drop_idle(now, changes)
+        merge.changes = ClusterChanges()
         return self._finish(changes)
 
-    def apply_leader_hint(
-        self,
-        topic: str | bytes,
-        partition: int,
-        leader_id: int,
-        leader_epoch: int,
-        node_endpoints: Iterable[Endpoint] = (),
-        *,
-        now: float,
+    def _merging(self, merge: _Merge, topics: Iterable[MetadataResponseTopic]) -> Iterator[int]:
+        """Take in an answer, topic by topic; yield how many partitions were looked at.
+
+        A topic that the answer names twice counts once.
+        """
+        missing = dict.fromkeys(merge.ask.topics)
+        every: set[TopicName] = set()
+        for topic in topics:
+            if topic.name is not None:
+                if merge.ask.is_all and not topic.error_code:
+                    every.add(TopicName(topic.name, topic.is_internal))
+                if topic.name in missing:
+                    del missing[topic.name]
+                    self._merge_topic(merge, topic.name, topic)
+            yield 1 + len(topic.partitions)
+        for name in missing:
+            self._merge_topic(merge, name, None)
+            yield 1
+        asked = set(merge.ask.topics)
+        for name in [it for it in self._topics if merge.flipped and it not in asked]:
+            if (known := self._topics.get(name)) is not None:
+                self._note_flipped(known, merge.flipped, merge.changes)
+                yield len(known.partitions)
+        if merge.ask.is_all and (self._all_topics is None or self._all_topics ^ every):
+            self._all_topics = frozenset(every)  # the same object while nothing changes
+
+    def _merge_topic(
+        self, merge: _Merge, name: str, reported: MetadataResponseTopic | None
+    ) -> None:
+        known = self._topics.get(name)
+        if known is not None:
+            self._note_flipped(known, merge.flipped, merge.changes)
+        if self._schedule.is_wanted(name):
+            self._take_topic(name, reported, merge.version, merge.changes)
+            self._schedule.handle_topic(name)
+        if self._is_unresolved(name):
+            merge.unresolved.add(name)
+
+    def apply_leader_hints(
+        self, hints: Iterable[LeaderHint], node_endpoints: Iterable[Endpoint] = (), *, now: float
     ) -> ClusterChanges:
-        """Take a leader that a Produce or Fetch answer named (KIP-951).
+        """Take the leaders that a Produce or Fetch answer names (KIP-951).
 
         Args:
-            topic: name or topic id. After the topic was created again, a hint by name is not taken
-                for a while: the broker may speak of the deleted topic, whose epochs are higher.
-            partition: the partition's index.
-            leader_id: its leader now.
-            leader_epoch: the leader's epoch; only a newer one than known is taken.
+            hints: the leaders. Those with a newer epoch than the known one are taken. After the
+                topic was created again, hints by name are not taken for a while: the broker may
+                speak of the deleted topic, whose epochs are higher.
             node_endpoints: the addresses of nodes that the answer names.
             now: the time.
 
         Returns:
-            What changed. If that is nothing, the hint was of no use; ask for a refresh.
+            What changed. If that is nothing, the hints were of no use; ask for a refresh.
         """
+        named, found = read_nodes(node_endpoints), dict(self._nodes)
+        by_topic: dict[str, dict[int, LeaderHint]] = {}
+        for hint in hints:
+            name = self._names.get(hint.topic) if isinstance(hint.topic, bytes) else hint.topic
+            known = None if name is None else self._topics.get(name)
+            if known is None or not 0 <= hint.partition < len(known.partitions):
+                continue
+            if hint.topic == known.name and now < self._unclear_until.get(known.name, 0.0):
+                continue
+            if hint.leader_epoch <= known.partitions[hint.partition].newest_epoch:
+                continue
+            leader = named.get(hint.leader_id) or self._nodes.get(hint.leader_id)
+            if leader is not None:
+                found[leader.id] = leader
+                by_topic.setdefault(known.name, {})[hint.partition] = hint
         changes = ClusterChanges()
-        name = self._names.get(topic) if isinstance(topic, bytes) else topic
-        known = None if name is None else self._topics.get(name)
-        if known is None or not 0 <= partition < len(known.partitions):
-            return changes
-        if topic == name and now < self._unclear_until.get(name, 0.0):
-            return changes
-        if leader_epoch <= known.partitions[partition].newest_epoch:
-            return changes
-        leader = read_nodes(node_endpoints).get(leader_id) or self._nodes.get(leader_id)
-        if leader is None:
-            return changes
-        self._replace_nodes({**self._nodes, leader_id: leader}, changes)
-        self._take_leader(known, partition, leader_id, leader_epoch, changes)
+        if by_topic:
+            flipped = self._replace_nodes(found, changes)
+            for topic in list(self._topics.values()):
+                self._note_flipped(topic, flipped, changes)
+        for name, taken in by_topic.items():
+            self._take_leaders(self._topics[name], list(taken.values()), changes)
         return self._finish(changes)
 
     # The parts of an answer
@@ -362,8 +454,7 @@ class Cluster(Topology):
     def _drop_idle(self, now: float, changes: ClusterChanges) -> None:
         """Forget the topics that nobody used for long."""
         for name in self._schedule.drop_idle(now):
-            self._forget_topic(name)
-            changes.forget_leaders(name)
+            self._forget_topic(name, changes)
             changes.expired_topics.append(name)
 
     def _note_unanswered(self, now: float) -> None:

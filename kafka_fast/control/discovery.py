@@ -30,6 +30,7 @@ from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.control.troubles import About
 from kafka_fast.errors import BrokerError, KafkaError, UnsupportedVersionError, broker_error
+from kafka_fast.instants import LONG_AGO
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 
@@ -41,6 +42,7 @@ class Discovery(Call[str, ClusterChanges]):
 
     request_class = MetadataRequest
     response_class = MetadataResponse
+    read_later = "topics"
     max_tries = 1
     beside_after = SILENT_NODE_PATIENCE
 
@@ -78,12 +80,16 @@ class Discovery(Call[str, ClusterChanges]):
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
         deadline = self._cluster.rebootstrap_deadline()
+        if self._cluster.is_merging:
+            return LONG_AGO
         if ONLY not in self._open:
             deadline = min(deadline, self._cluster.request_deadline())
         return deadline
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
+        if self._cluster.is_merging:
+            self.apply(self._cluster.continue_response(now), now)
         if self._cluster.poll_rebootstrap(now):
             trigger = self._settings.metadata_recovery_rebootstrap_trigger
             self.rebootstrap(f"no broker answered for {trigger} s", now)

@@ -55,6 +55,7 @@ class _InFlightRequest(Value, frozen=False):
     timeout: float
     asked_at: float
     heartbeats: _Heartbeats | None = None  # this is their request, or one sent between them
+    read_later: str | None = None  # an array of the answer
 
     @property
     def label(self) -> str:
@@ -157,6 +158,7 @@ class InFlightRequests:
         *,
         timeout: float,
         max_version: int | None = None,
+        read_later: str | None = None,
     ) -> int:
         """Send a request. One of the two functions is called with the outcome.
 
@@ -168,6 +170,7 @@ class InFlightRequests:
             handle_failure: called with why there is none, and the time.
             timeout: seconds for the answer. If none comes in time, the link is closed.
             max_version: the highest version that the caller can use.
+            read_later: an array of the answer that `handle` reads later; see `Message.decode`.
 
         Returns:
             The version that was sent.
@@ -178,7 +181,14 @@ class InFlightRequests:
         version = link.versions.pick(type(body), max_version)
         token = self._take_token()
         self._in_flight[token] = _InFlightRequest(
-            link, response_class, version, handle, handle_failure, timeout, self.now
+            link,
+            response_class,
+            version,
+            handle,
+            handle_failure,
+            timeout,
+            self.now,
+            read_later=read_later,
         )
         data = frame.encode_request(body, version, 0, self._client_id)
         self._commands.append(SendRaw(link.id, token, data, timeout))
@@ -327,7 +337,9 @@ class InFlightRequests:
             return
         api_key = request.response_class.api_key
         try:
-            _, body = frame.decode_response(request.response_class, event.frame, request.version)
+            _, body = frame.decode_response(
+                request.response_class, event.frame, request.version, later=request.read_later
+            )
         except ProtocolError as error:
             self._forget(event.token, request)
             was_well = request.is_well(event.token, now)

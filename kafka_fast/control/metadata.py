@@ -27,6 +27,7 @@ __all__ = [
     "ClusterChanges",
     "Endpoint",
     "LeaderChange",
+    "LeaderHint",
     "Node",
     "Partition",
     "PartitionCountChange",
@@ -137,9 +138,21 @@ class TopicRecreated(Value):
     topic_id: bytes
 
 
-class ClusterChanges(Value, frozen=False):
-    """What one answer changed in the cluster. False if it changed nothing."""
+class LeaderHint(NamedTuple):
+    """A leader that a Produce or Fetch answer names (KIP-951)."""
 
+    topic: str | bytes
+    """Name or topic id."""
+    partition: int
+    leader_id: int
+    leader_epoch: int
+
+
+class ClusterChanges(Value, frozen=False):
+    """What one answer, or a part of it, changed in the cluster. False if it changed nothing."""
+
+    answered: list[str] = field(factory=list)
+    """The topics that the answer was about, changed or not."""
     new_topics: list[str] = field(factory=list)
     removed_topics: list[str] = field(factory=list)
     """The broker knows these no more. What is known of them is kept, as they may return."""
@@ -172,7 +185,7 @@ class ClusterChanges(Value, frozen=False):
     """Why the answer was not used."""
 
     def __bool__(self) -> bool:
-        return any(getattr(self, name) for name in self._fields)
+        return any(getattr(self, name) for name in self._fields if name != "answered")
 
     def note_leader(self, change: LeaderChange) -> None:
         """Note a change of leader. Two changes of one partition become one."""
@@ -182,13 +195,13 @@ class ClusterChanges(Value, frozen=False):
             change = replace(change, old_leader_id=earlier.old_leader_id)
         self.leaders[key] = change
 
-    def forget_leaders(self, topic: str, first: int = 0) -> None:
+    def forget_leaders(self, topic: Topic, first: int = 0) -> None:
         """Drop the changes of leaders of a topic's partitions from `first` on.
 
         These partitions are gone, or all of them are read from the cluster anyway.
         """
-        for key in [key for key in self.leaders if key[0] == topic and key[1] >= first]:
-            del self.leaders[key]
+        for partition in topic.partitions[first:] if self.leaders else ():
+            self.leaders.pop((topic.name, partition.id), None)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
@@ -294,13 +307,14 @@ def _merge_partition(
     )
 
 
-def with_leader(topic: Topic, index: int, leader_id: int, leader_epoch: int) -> Topic:
-    """Return `topic` with another leader for one partition (KIP-951)."""
-    moved = topic.partitions[index]._replace(
-        leader_id=leader_id,
-        leader_epoch=leader_epoch,
-        newest_epoch=leader_epoch,
-        error=0,
-    )
-    partitions = (*topic.partitions[:index], moved, *topic.partitions[index + 1 :])
-    return replace(topic, partitions=partitions)
+def with_leaders(topic: Topic, hints: Iterable[LeaderHint]) -> Topic:
+    """Return `topic` with other leaders for some partitions."""
+    partitions = list(topic.partitions)
+    for hint in hints:
+        partitions[hint.partition] = partitions[hint.partition]._replace(
+            leader_id=hint.leader_id,
+            leader_epoch=hint.leader_epoch,
+            newest_epoch=hint.leader_epoch,
+            error=0,
+        )
+    return replace(topic, partitions=tuple(partitions))

@@ -224,6 +224,11 @@ class RefreshSchedule:
 
     # In
 
+    def handle_topic(self, topic: str) -> None:
+        """Take note of what an answer says of one topic, before the whole answer is dealt with."""
+        if topic not in self._new:
+            self._outdated.discard(topic)
+
     def handle_answer(self, unresolved: set[str], *, fruitful: bool, now: float) -> None:
         """Take note of a usable answer.
 
@@ -236,7 +241,8 @@ class RefreshSchedule:
         if ask is None:
             return
         self._failure_gate.open()
-        self._outdated.difference_update(it for it in ask.topics if it not in self._new)
+        for topic in ask.topics:
+            self.handle_topic(topic)
         if ask.is_full:
             self._last_full = now
             self._full_gate.close(now, fruitful=fruitful)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata import (
@@ -18,6 +19,7 @@ from kafka_fast.control.metadata import (
     NO_TOPIC_ID,
     ClusterChanges,
     LeaderChange,
+    LeaderHint,
     Node,
     Partition,
     PartitionCountChange,
@@ -25,7 +27,7 @@ from kafka_fast.control.metadata import (
     TopicRecreated,
     known_topic_id,
     merge_topic,
-    with_leader,
+    with_leaders,
 )
 from kafka_fast.control.permissions import described
 from kafka_fast.errors import ERRORS, BrokerError, ErrorCode, broker_error
@@ -143,8 +145,8 @@ class Topology:
 
     # News
 
-    def _replace_nodes(self, nodes: dict[int, Node], changes: ClusterChanges) -> None:
-        """Take the new list of nodes, and note whose partitions gained or lost their leader."""
+    def _replace_nodes(self, nodes: dict[int, Node], changes: ClusterChanges) -> AbstractSet[int]:
+        """Take the new list of nodes; return the ids of those that have come or gone."""
         before, self._nodes = self._nodes, nodes
         for node_id in before.keys() | nodes.keys():
             old, new = before.get(node_id), nodes.get(node_id)
@@ -154,20 +156,20 @@ class Topology:
                 changes.nodes_removed.append(old)
             elif old is not None and new is not None and old.address != new.address:
                 changes.nodes_readdressed.append((old, new))
-        flipped = before.keys() ^ nodes.keys()
-        if not flipped:
-            return
-        for topic in self._topics.values():
-            for partition in topic.partitions:
-                if partition.leader_id in flipped:
-                    old_id, new_id = partition.leader_id, NO_LEADER
-                    if partition.leader_id in nodes:
-                        old_id, new_id = new_id, old_id
-                    changes.note_leader(
-                        LeaderChange(
-                            topic.name, partition.id, old_id, new_id, partition.leader_epoch
-                        )
-                    )
+        return before.keys() ^ nodes.keys()
+
+    def _note_flipped(
+        self, topic: Topic, flipped: AbstractSet[int], changes: ClusterChanges
+    ) -> None:
+        """Note which partitions gained or lost their leader with nodes that have come or gone."""
+        for partition in topic.partitions if flipped else ():
+            if partition.leader_id in flipped:
+                old_id, new_id = partition.leader_id, NO_LEADER
+                if partition.leader_id in self._nodes:
+                    old_id, new_id = new_id, old_id
+                changes.note_leader(
+                    LeaderChange(topic.name, partition.id, old_id, new_id, partition.leader_epoch)
+                )
 
     def _take_topic(
         self,
@@ -177,6 +179,7 @@ class Topology:
         changes: ClusterChanges,
     ) -> None:
         """Take what an answer says of a topic; `reported` is None if it leaves the topic out."""
+        changes.answered.append(name)
         self._answers[name] += 1
         self._lacks.pop(name, None)
         code: int
@@ -209,7 +212,7 @@ class Topology:
             self._put_topic(merge_topic(name, None, reported, version))
         elif known.topic_id and topic_id and known.topic_id != topic_id:
             changes.recreated_topics.append(TopicRecreated(name, known.topic_id, topic_id))
-            changes.forget_leaders(name)
+            changes.forget_leaders(known)
             self._put_topic(merge_topic(name, None, reported, version))
         else:
             was_removed = name in self._removed
@@ -219,27 +222,31 @@ class Topology:
             # again. If the old epochs were kept, its leaders would never be taken.
             starts_over = was_removed and known.topic_id is None
             merged = merge_topic(name, None if starts_over else known, reported, version)
-            self._note_leaders(known, merged, changes)
-            self._put_topic(merged)
+            if merged != known:
+                self._note_leaders(known, merged, changes)
+                self._put_topic(merged)
             if known.topic_id is None and self._topics[name].topic_id is not None:
                 changes.identified_topics.append(name)
         self._removed.discard(name)
 
-    def _take_leader(
-        self, topic: Topic, index: int, leader_id: int, leader_epoch: int, changes: ClusterChanges
+    def _take_leaders(
+        self, topic: Topic, hints: Sequence[LeaderHint], changes: ClusterChanges
     ) -> None:
-        """Take a newer leader of one partition."""
-        moved = with_leader(topic, index, leader_id, leader_epoch)
-        self._note_leaders(topic, moved, changes)
+        """Take newer leaders of some partitions of a topic."""
+        moved = with_leaders(topic, hints)
+        for hint in hints:
+            self._note_leader(topic.partitions[hint.partition], moved, changes)
         self._topics[topic.name] = moved
 
-    def _forget_topic(self, name: str) -> None:
+    def _forget_topic(self, name: str, changes: ClusterChanges) -> None:
         """Forget all that is known of a topic."""
         self._lacks.pop(name, None)
         self._left.pop(name, None)
         topic = self._topics.pop(name, None)
-        if topic is not None and topic.topic_id is not None:
-            del self._names[topic.topic_id]
+        if topic is not None:
+            changes.forget_leaders(topic)
+            if topic.topic_id is not None:
+                del self._names[topic.topic_id]
         self._answers.pop(name, None)
         self._errors.pop(name, None)
         self._removed.discard(name)
@@ -277,18 +284,23 @@ class Topology:
         old_count, count = len(known.partitions), len(merged.partitions)
         if count != old_count:
             changes.resized.append(PartitionCountChange(merged.name, old_count, count))
-            changes.forget_leaders(merged.name, count)
-        for old, new in zip(known.partitions, merged.partitions, strict=False):
-            if (old.leader_id, old.leader_epoch) != (new.leader_id, new.leader_epoch):
-                changes.note_leader(
-                    LeaderChange(
-                        merged.name,
-                        new.id,
-                        self._reachable(old.leader_id),
-                        self._reachable(new.leader_id),
-                        new.leader_epoch,
-                    )
+            changes.forget_leaders(known, count)
+        for old in known.partitions[:count]:
+            self._note_leader(old, merged, changes)
+
+    def _note_leader(self, old: Partition, merged: Topic, changes: ClusterChanges) -> None:
+        """Note that a partition has another leader than before, if it has."""
+        new = merged.partitions[old.id]
+        if (old.leader_id, old.leader_epoch) != (new.leader_id, new.leader_epoch):
+            changes.note_leader(
+                LeaderChange(
+                    merged.name,
+                    new.id,
+                    self._reachable(old.leader_id),
+                    self._reachable(new.leader_id),
+                    new.leader_epoch,
                 )
+            )
 
     def _reachable(self, leader_id: int) -> int:
         """Return the leader's id, or -1 if it is not among the nodes."""

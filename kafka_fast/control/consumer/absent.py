@@ -15,7 +15,7 @@ Thread: control.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.messages import PartitionFailed, PartitionFound
@@ -66,11 +66,12 @@ class AbsentPartitions:
             if not by_hand:
                 assigned.absence = None
 
-    def handle_answer(self, now: float) -> None:
-        """Look for watched partitions that new metadata deny."""
-        watched = [it for it in self._partitions if it.is_by_hand]
-        for assigned in sorted(watched, key=lambda it: it.partition):
-            self._look_at(assigned, now)
+    def handle_answer(self, topics: Iterable[str], now: float) -> None:
+        """Look for watched partitions that new metadata of these topics deny."""
+        for topic in sorted(topics):
+            for assigned in sorted(self._partitions.of_topic(topic), key=lambda it: it.partition):
+                if assigned.is_by_hand:
+                    self._look_at(assigned, now)
 
     def _look_at(self, assigned: AssignedPartition, now: float) -> None:
         partition = assigned.partition

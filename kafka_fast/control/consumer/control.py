@@ -312,7 +312,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             if moved is not None:
                 self.fetch_routes.handle_leader(moved, now)
         self.topics.handle_changes(changes)
-        self.absent.handle_answer(now)
+        self.absent.handle_answer(changes.answered, now)
         if self.group is not None:
             self.group.member.handle_metadata(now)
 

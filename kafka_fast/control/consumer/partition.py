@@ -251,6 +251,7 @@ class AssignedPartitions:
     def __init__(self) -> None:
         """Begin without any."""
         self._by_name: dict[TopicPartition, AssignedPartition] = {}
+        self._by_topic: dict[str, dict[int, AssignedPartition]] = {}  # by name, then by number
         self._by_stream: dict[int, AssignedPartition] = {}
         self._by_state: _ByState = {state: {} for state in FetchState}
 
@@ -274,9 +275,14 @@ class AssignedPartitions:
         """Return the partition of a stream; None if it is not assigned any more."""
         return self._by_stream.get(stream_id)
 
+    @property
+    def topics(self) -> list[str]:
+        """The topics of the assigned partitions."""
+        return list(self._by_topic)
+
     def of_topic(self, topic: str) -> list[AssignedPartition]:
         """Return the assigned partitions of a topic."""
-        return [it for it in self if it.partition.topic == topic]
+        return list(self._by_topic.get(topic, {}).values())
 
     def in_state(self, *states: FetchState) -> list[AssignedPartition]:
         """Return the partitions in these states, state by state."""
@@ -286,10 +292,15 @@ class AssignedPartitions:
         """Add a partition, as ASSIGNED."""
         added = AssignedPartition(partition, stream_id, now, self._by_state)
         self._by_name[partition] = self._by_stream[stream_id] = added
+        self._by_topic.setdefault(partition.topic, {})[partition.partition] = added
         return added
 
     def remove(self, gone: AssignedPartition) -> None:
         """Remove a partition."""
         del self._by_name[gone.partition]
         del self._by_stream[gone.stream_id]
+        topic, number = gone.partition
+        del self._by_topic[topic][number]
+        if not self._by_topic[topic]:
+            del self._by_topic[topic]
         gone.remove()

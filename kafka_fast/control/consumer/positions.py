@@ -188,7 +188,7 @@ class Positions:
 
     def touch(self, now: float) -> None:
         """Keep the metadata of all assigned topics."""
-        for topic in sorted({it.partition.topic for it in self._partitions}):
+        for topic in sorted(self._partitions.topics):
             self._cluster.want_topic(topic, now)
 
     # In

@@ -39,6 +39,7 @@ from kafka_fast.control.consumer.partition import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
+from kafka_fast.control.metadata import LeaderHint
 from kafka_fast.control.silence import some_of
 from kafka_fast.errors import KafkaError, ProtocolError, error_name
 from kafka_fast.instants import NEVER
@@ -189,6 +190,7 @@ class Restarts:
             logger.warning("a Fetch answer cannot be read: %s", error)
             return {}
         found: dict[TopicPartition, PartitionData] = {}
+        hints: list[LeaderHint] = []
         for topic in body.responses:
             name = topic.topic or self._cluster.topic_name(topic.topic_id)
             for data in topic.partitions if name else ():
@@ -196,15 +198,17 @@ class Restarts:
                 found[partition] = data
                 hint = data.current_leader
                 if data.error_code and hint.leader_id >= 0:
-                    changes = self._cluster.apply_leader_hint(
-                        topic.topic or topic.topic_id,
-                        partition.partition,
-                        hint.leader_id,
-                        hint.leader_epoch,
-                        body.node_endpoints,
-                        now=now,
+                    hints.append(
+                        LeaderHint(
+                            topic.topic or topic.topic_id,
+                            partition.partition,
+                            hint.leader_id,
+                            hint.leader_epoch,
+                        )
                     )
-                    self._discovery.apply(changes, now)
+        if hints:
+            changes = self._cluster.apply_leader_hints(hints, body.node_endpoints, now=now)
+            self._discovery.apply(changes, now)
         return found
 
     def _carry_out(

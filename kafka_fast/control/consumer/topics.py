@@ -125,8 +125,9 @@ class Topics:
         """Tell the user what new metadata mean for the topics."""
         for topic in sorted(changes.topic_errors):
             self._judge(topic)
-        for topic in sorted(self._awaited):
-            self._settle(topic)
+        for topic in sorted(changes.answered):
+            if topic in self._awaited:
+                self._settle(topic)
 
     def _judge(self, topic: str) -> None:
         """Tell the user of a topic that is to be read and cannot be."""

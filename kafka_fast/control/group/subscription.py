@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.member import Subscription
+from kafka_fast.control.metadata import TopicName
 from kafka_fast.logs import Waiting
 
 
@@ -19,6 +20,7 @@ class SubscribedTopics:
         self._cluster = cluster
         self._exclude_internal = settings.exclude_internal_topics
         self._wanted = Subscription()
+        self._seen: frozenset[TopicName] | None = None  # the topics that it was matched against
         self._matched: frozenset[str] | None = None  # topics that the pattern matches
 
     @property
@@ -50,7 +52,7 @@ class SubscribedTopics:
     def replace(self, subscription: Subscription, now: float) -> None:
         """Replace the subscription."""
         self._wanted = subscription
-        self._matched = None
+        self._matched = self._seen = None
         self._cluster.want_all_topics(subscription.pattern is not None)
         for topic in sorted(subscription.topics):  # a set's order differs from run to run
             self._cluster.want_topic(topic, now)
@@ -58,12 +60,13 @@ class SubscribedTopics:
 
     def refresh(self, now: float) -> bool:
         """Match the pattern again; return whether the result has changed."""
-        pattern = self._wanted.pattern
-        if pattern is None or self._cluster.all_topics is None:
+        pattern, every = self._wanted.pattern, self._cluster.all_topics
+        if pattern is None or every is None or every is self._seen:
             return False
+        self._seen = every
         matched = frozenset(
             topic.name
-            for topic in self._cluster.all_topics
+            for topic in every
             if pattern.fullmatch(topic.name) and not (topic.is_internal and self._exclude_internal)
         )
         for topic in sorted(matched):

@@ -24,7 +24,7 @@ from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.connection_outputs import ConnectionFailed
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import TopicSettled
-from kafka_fast.control.metadata import NO_LEADER, ClusterChanges
+from kafka_fast.control.metadata import NO_LEADER, ClusterChanges, LeaderHint
 from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import BatchLimit, TopicLimits
@@ -494,6 +494,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
             return
         link = self.links.link(event.link_id)
         who = "its leader" if link is None else link.versions.node
+        hints: list[LeaderHint] = []
         for topic in body.responses:
             name = topic.name or self.cluster.topic_name(topic.topic_id) or ""
             for answer in topic.partition_responses:
@@ -503,15 +504,11 @@ class ProducerControl(ClientControl[ProducerSettings]):
                 self._note_refusal(row, answer, who, now)
                 hint = answer.current_leader
                 if hint.leader_id >= 0 and name:
-                    changes = self.cluster.apply_leader_hint(
-                        topic.name or topic.topic_id,
-                        answer.index,
-                        hint.leader_id,
-                        hint.leader_epoch,
-                        body.node_endpoints,
-                        now=now,
-                    )
-                    self.discovery.apply(changes, now)
+                    by = topic.name or topic.topic_id
+                    hints.append(LeaderHint(by, answer.index, hint.leader_id, hint.leader_epoch))
+        if hints:
+            changes = self.cluster.apply_leader_hints(hints, body.node_endpoints, now=now)
+            self.discovery.apply(changes, now)
 
     def _refused_batch(self, event: ProducePunt, topic: str, partition: int) -> BatchRow:
         """Return which batch an error is about.

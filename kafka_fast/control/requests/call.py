@@ -58,6 +58,7 @@ class Call(ABC, Generic[K, V]):
         response_class: the message class of the answer.
         target: where the items go.
         timeout: seconds that a node has for one try (request.timeout.ms).
+        read_later: an array of the answer that `read` gets as an iterator; see `Message.decode`.
         max_tries: how many tries of one item may fail; None: as many as the deadline allows.
         is_repeatable: an item may be sent again after its connection broke. Then nobody knows
             whether the first try was carried out.
@@ -72,6 +73,7 @@ class Call(ABC, Generic[K, V]):
 
     request_class: ClassVar[type[Request]]
     response_class: ClassVar[type[Response]]
+    read_later: ClassVar[str | None] = None
     max_tries: int | None = None
     is_repeatable: bool = True
     waits_for_answer: bool = False

@@ -256,6 +256,7 @@ class Requester:
             lambda error, then: self._handle_lost(call, sent, error, then),
             timeout=call.call.timeout,
             max_version=version,
+            read_later=call.call.read_later,
         )
 
     # In

@@ -6,7 +6,12 @@ import pytest
 
 from kafka_fast.config import producer_settings
 from kafka_fast.control.cluster import NEWS_PATIENCE, Cluster
-from kafka_fast.control.metadata import ClusterChanges, LeaderChange, TopicRecreated
+from kafka_fast.control.metadata import (
+    ClusterChanges,
+    LeaderChange,
+    LeaderHint,
+    TopicRecreated,
+)
 from kafka_fast.errors import ProtocolError, RebootstrapRequired
 from kafka_fast.protocol.apis.metadata import MetadataResponse, MetadataResponseTopic
 from tests.unit.control.metadata_answers import answer, broker, make_topic_id, topic
@@ -298,7 +303,7 @@ def test_refresh_of_one_topic_asks_for_no_other() -> None:
 
 def test_leader_hint_moves_a_partition_at_once() -> None:
     cluster = cluster_with(topic("t", [(1, 5)], topic_id=A))
-    changes = cluster.apply_leader_hint(A, 0, 3, 6, [broker(3, "c")], now=0.0)
+    changes = cluster.apply_leader_hints([LeaderHint(A, 0, 3, 6)], [broker(3, "c")], now=0.0)
     assert changes.leaders == {("t", 0): LeaderChange("t", 0, 1, 3, 6)}
     assert [node.host for node in changes.nodes_added] == ["c"]
     leader = cluster.leader("t", 0)
@@ -324,18 +329,18 @@ def test_leader_hint_moves_a_partition_at_once() -> None:
 )
 def test_useless_leader_hint(name: str | bytes, partition: int, leader_id: int, epoch: int) -> None:
     cluster = cluster_with(topic("t", [(1, 5)], topic_id=A))
-    assert not cluster.apply_leader_hint(name, partition, leader_id, epoch, now=0.0)
+    assert not cluster.apply_leader_hints([LeaderHint(name, partition, leader_id, epoch)], now=0.0)
     assert cluster.leader_epoch("t", 0) == 5
 
 
 def test_a_hint_by_name_may_be_about_the_deleted_topic() -> None:
     cluster = cluster_with(topic("t", [(1, 50)], topic_id=A))
     ask_and_answer(cluster, answer(topic("t", [(1, 0)], topic_id=B)), 10.0)
-    late = ("t", 0, 2, 51)  # of the deleted topic; no answer about the new one reaches epoch 51
-    assert not cluster.apply_leader_hint(*late, now=10.0 + NEWS_PATIENCE / 2)
-    assert not cluster.apply_leader_hint(A, 0, 2, 51, now=10.0)
-    assert cluster.apply_leader_hint(B, 0, 2, 1, now=10.0), "an id leaves no doubt"
-    assert cluster.apply_leader_hint("t", 0, 1, 2, now=10.0 + NEWS_PATIENCE)
+    late = LeaderHint("t", 0, 2, 51)  # of the deleted topic; the new one's are far from 51
+    assert not cluster.apply_leader_hints([late], now=10.0 + NEWS_PATIENCE / 2)
+    assert not cluster.apply_leader_hints([LeaderHint(A, 0, 2, 51)], now=10.0)
+    assert cluster.apply_leader_hints([LeaderHint(B, 0, 2, 1)], now=10.0), "an id leaves no doubt"
+    assert cluster.apply_leader_hints([LeaderHint("t", 0, 1, 2)], now=10.0 + NEWS_PATIENCE)
 
 
 # Another cluster, rebootstrap

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kafka_fast.config import producer_settings
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.metadata import ClusterChanges, LeaderHint
 from kafka_fast.protocol.apis.metadata import MetadataResponse
 from tests.unit.control.metadata_answers import NO_ID, answer, broker, make_topic_id, topic
 
@@ -76,7 +76,8 @@ def apply(
 ) -> ClusterChanges:
     """Let an answer or a hint have its effect."""
     if isinstance(step, tuple):
-        return cluster.apply_leader_hint(*step, now=now)  # type: ignore[arg-type]
+        *hint, endpoints = step
+        return cluster.apply_leader_hints([LeaderHint(*hint)], endpoints, now=now)
     for name in NAMES:
         cluster.want_topic(name, now)
     cluster.request_refresh("test")
