@@ -263,6 +263,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             self.topics.next_deadline(),
             self.lookup.next_deadline(),
             self.restarts.next_deadline(),
+            self.fetch_routes.next_deadline(),
         )
 
     # Out and in
@@ -313,6 +314,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
                 self.fetch_routes.handle_leader(moved, now)
         self.topics.handle_changes(changes)
         self.absent.handle_answer(changes.answered, now)
+        self.fetch_routes.handle_answer(changes.answered)
         if self.group is not None:
             self.group.member.handle_metadata(now)
 

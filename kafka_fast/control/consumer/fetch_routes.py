@@ -14,7 +14,8 @@ Thread: control.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.connection_key import ConnectionKey, Role
@@ -37,8 +38,12 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import NO_TOPIC_ID, Node
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
+from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchRequest
+
+STARTS_AT_ONCE = 1000
+"""How many partitions a tick starts. More would keep the control thread from other work."""
 
 FIRST_VERSION_WITH_IDS = 13
 LAST_VERSION_WITH_NAMES = 12
@@ -75,6 +80,12 @@ class FetchRoutes:
         self._on_refused = on_refused
         self._partitions = partitions
         self._programmed: dict[int, int] = {}  # link id -> Fetch version
+        self._nameless: set[int] = set()  # the streams of topics without an id
+        # Partitions that wait for a leader, by topic, and for a link, by node; and those that may
+        # have what they waited for. Each by the id of its stream. Some may be gone meanwhile.
+        self._without_leader: dict[str, dict[int, AssignedPartition]] = {}
+        self._without_link: dict[int, dict[int, AssignedPartition]] = {}
+        self._due: dict[int, AssignedPartition] = {}
         self._commands: deque[ConsumerCommand] = deque()
 
     # Getters
@@ -87,6 +98,12 @@ class FetchRoutes:
 
     def remove(self, assigned: AssignedPartition) -> None:
         """Forget a partition's stream and what was fetched of it."""
+        stream_id = assigned.stream_id
+        self._nameless.discard(stream_id)
+        self._due.pop(stream_id, None)
+        self._without_leader.get(assigned.partition.topic, {}).pop(stream_id, None)
+        if assigned.node is not None:
+            self._without_link.get(assigned.node.id, {}).pop(stream_id, None)
         self._commands.append(RemoveStream(assigned.stream_id))
 
     def start(self, assigned: AssignedPartition, now: float) -> None:
@@ -97,18 +114,17 @@ class FetchRoutes:
         self._drop_replica_that_is_over(assigned, now)
         node = self._node_for(assigned)
         if node is None:
-            assigned.enter(FetchState.AWAITS_LEADER, now)
-            self._cluster.request_refresh("a partition has no leader", assigned.partition.topic)
+            self._await_leader(assigned, now)
             return
         link = self._ways.want_data(node.id, now)
         if link is None:
-            assigned.enter(FetchState.AWAITS_LINK, now, node=node)
+            self._await_link(assigned, node, now)
             return
         self._name(assigned)
         try:
             self._program(link, assigned)
         except UnsupportedVersionError as error:
-            assigned.enter(FetchState.AWAITS_LINK, now, node=node, error=error)
+            self._await_link(assigned, node, now, error=error)
             self._connections.refuse(link, error, now)
             self._on_refused(assigned, error)
             return
@@ -141,13 +157,31 @@ class FetchRoutes:
         assigned.replica_until = now + self._settings.metadata_max_age
 
     def tick(self, now: float) -> None:
-        """Start the partitions that wait for a leader or a link and have one now."""
-        waiting = self._partitions.in_state(*AWAITING_WAY)
-        for assigned in sorted(waiting, key=lambda it: it.stream_id):
-            if not self._waits_on(assigned):
+        """Start partitions that waited for a leader or a link and may have one now.
+
+        If there are many, the next tick starts the others. This one comes back to its thread soon.
+        """
+        for node_id in list(self._without_link):
+            # A partition whose node has left the cluster needs another one.
+            is_gone = self._cluster.node(node_id) is None
+            if is_gone or self._ways.want_data(node_id, now) is not None:
+                self._due |= self._without_link.pop(node_id)
+        for stream_id in list(islice(self._due, STARTS_AT_ONCE)):
+            assigned = self._due.pop(stream_id)
+            is_assigned = self._partitions.of_stream(stream_id) is assigned
+            if is_assigned and assigned.state in AWAITING_WAY:
                 self.start(assigned, now)
 
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        return LONG_AGO if self._due else NEVER
+
     # In
+
+    def handle_answer(self, topics: Iterable[str]) -> None:
+        """Take note of new metadata of these topics: their partitions may have leaders now."""
+        for topic in topics:
+            self._due |= self._without_leader.pop(topic, {})
 
     def handle_leader(self, assigned: AssignedPartition, now: float) -> None:
         """Stop a partition whose leader has changed or was elected again, to start it there."""
@@ -164,12 +198,17 @@ class FetchRoutes:
         for assigned in self._partitions.of_topic(topic):
             assigned.topic_id = None
             assigned.replica = NO_NODE
+            self._nameless.discard(assigned.stream_id)
 
     def handle_connect_failed(self, key: ConnectionKey) -> None:
         """Take note that a node cannot be reached: partitions read there go back to the leader."""
+        if key.role is not Role.DATA:
+            return
         for assigned in self._partitions:
-            if key == ConnectionKey(Role.DATA, assigned.replica):
+            if assigned.replica == key.node_id:
                 assigned.replica = NO_NODE
+                if assigned.state is FetchState.AWAITS_LINK:
+                    self._due[assigned.stream_id] = assigned
 
     def handle_lost(self, link: Link) -> None:
         """Take note that a link is gone. `StreamsStopped` tells which streams ran on it."""
@@ -177,17 +216,17 @@ class FetchRoutes:
 
     # Details
 
-    def _waits_on(self, assigned: AssignedPartition) -> bool:
-        """Tell whether a partition waits for a link for which nothing can be done just now.
+    def _await_leader(self, assigned: AssignedPartition, now: float) -> None:
+        topic = assigned.partition.topic
+        assigned.enter(FetchState.AWAITS_LEADER, now)
+        self._without_leader.setdefault(topic, {})[assigned.stream_id] = assigned
+        self._cluster.request_refresh("a partition has no leader", topic)
 
-        `handle_leader` is called if it is not the link to its leader any more.
-        """
-        if assigned.state is not FetchState.AWAITS_LINK or assigned.node is None:
-            return False
-        key = ConnectionKey(Role.DATA, assigned.node.id)
-        if self._links.link_to(key) is not None:
-            return False
-        return self._connections.is_connecting(key) or not self._connections.may_begin
+    def _await_link(
+        self, assigned: AssignedPartition, node: Node, now: float, error: KafkaError | None = None
+    ) -> None:
+        assigned.enter(FetchState.AWAITS_LINK, now, node=node, error=error)
+        self._without_link.setdefault(node.id, {})[assigned.stream_id] = assigned
 
     def _node_for(self, assigned: AssignedPartition) -> Node | None:
         """Return the node to read a partition from."""
@@ -207,6 +246,10 @@ class FetchRoutes:
         if assigned.topic_id == topic_id:
             return
         assigned.topic_id = topic_id
+        if topic_id == NO_TOPIC_ID:
+            self._nameless.add(assigned.stream_id)
+        else:
+            self._nameless.discard(assigned.stream_id)
         for version in FORMAT_VERSIONS:
             field = frame.fetch_topic_prefix(version, topic, topic_id)
             self._commands.append(NameStream(assigned.stream_id, version, field))
@@ -220,8 +263,8 @@ class FetchRoutes:
         programmed = self._programmed.get(link.id, 0)
         if programmed >= FIRST_VERSION_WITH_IDS and assigned.topic_id != NO_TOPIC_ID:
             return  # all other streams have ids too, or the version would be lower
-        has_ids = all(it.topic_id != NO_TOPIC_ID for it in self._partitions)
-        version = link.versions.pick(FetchRequest, None if has_ids else LAST_VERSION_WITH_NAMES)
+        limit = LAST_VERSION_WITH_NAMES if self._nameless else None
+        version = link.versions.pick(FetchRequest, limit)
         if programmed == version:
             return
         self._programmed[link.id] = version

@@ -22,6 +22,8 @@ from kafka_fast.types import TopicPartition
 
 __all__ = ["LeaderCall"]
 
+PARTITIONS_PER_REQUEST = 1000
+
 D = TypeVar("D")
 R = TypeVar("R")
 
@@ -88,6 +90,10 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
     @abstractmethod
     def answers(self, answer: Any) -> Iterable[tuple[TopicPartition, int, R]]:
         """Return partition, error code and answer for each partition of a response."""
+
+    def max_items(self, version: int) -> int:
+        """Return so few that an answer does not keep the control thread from other work."""
+        return PARTITIONS_PER_REQUEST
 
     def subject(self, item: TopicPartition) -> TopicPartition:
         """Keep troubles under the partition."""

@@ -99,6 +99,8 @@ class OpenCall(Generic[K, V]):
         self.call = call
         self.deadline = deadline
         self.items: dict[K, Item[K]] = {}
+        self.unsent: dict[K, Item[K]] = {}
+        """Those of them that are not in flight: all that a tick has to look at."""
         self.is_spreading = isinstance(call.target, AllNodes)
         """The items will be all nodes, once the metadata name them."""
         self._keeper = keeper
@@ -127,16 +129,18 @@ class OpenCall(Generic[K, V]):
             key: the item.
             not_before: when it may be sent first.
         """
-        self.items[key] = Item(key, not_before)
+        self.items[key] = self.unsent[key] = Item(key, not_before)
         self._keeper.keep(self)
 
     def discard(self, key: K) -> None:
         """Ask no more about an item. An answer on its way is dropped."""
         self.items.pop(key, None)
+        self.unsent.pop(key, None)
 
     def cancel(self) -> None:
         """Ask no more about any item."""
         self.items.clear()
+        self.unsent.clear()
         self.is_spreading = False
 
     def silence(self, key: K) -> Reason | None:

@@ -19,7 +19,7 @@ Thread: control; `silence` may be called from any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from kafka_fast.config import CommonSettings
@@ -32,7 +32,7 @@ from kafka_fast.control.requests.coordinators import Coordinators
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, Refresh, Refused
 from kafka_fast.control.requests.open_call import Item, OpenCall, Try
 from kafka_fast.control.requests.targets import Target
-from kafka_fast.control.requests.ways import Ways
+from kafka_fast.control.requests.ways import Place, Ways
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.errors import (
     BrokerError,
@@ -49,6 +49,10 @@ __all__ = ["Requester"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+
+ITEMS_AT_ONCE = 1000
+"""How many items of a call a tick sends. More would keep the control thread from other work."""
 
 
 class Requester:
@@ -92,8 +96,11 @@ class Requester:
         for call in self._open:
             if any(True for _ in self._ended_by_deadline(call)) or call.is_spreading:
                 deadline = min(deadline, call.deadline)
-            for item in call.items.values():
-                deadline = min(deadline, self._due(call, item))
+            opens_at: dict[Place, float] = {}
+            for item in _watched(call):
+                deadline = min(deadline, self._due(call, item, opens_at))
+                if deadline <= self._ticked_at:
+                    return deadline
         return deadline
 
     def _ended_by_deadline(self, call: OpenCall[K, V]) -> Iterator[Item[K]]:
@@ -101,14 +108,18 @@ class Requester:
         waits = call.call.waits_for_answer
         return (item for item in call.items.values() if not (waits and item.in_flight))
 
-    def _due(self, call: OpenCall[K, V], item: Item[K]) -> float:
+    def _due(self, call: OpenCall[K, V], item: Item[K], opens_at: dict[Place, float]) -> float:
+        """Return when an item is to be sent; `opens_at` holds what was found out for others."""
         if item.in_flight:
             return max(item.beside_at, self.ways.another_opens_at(item.asked))
         if not item.is_seen or item.not_before > self._ticked_at:
             return item.not_before
         if not call.call.may_send(item.key):
             return NEVER
-        return self.ways.opens_at(call.call, item.key, self._ticked_at)
+        place = self.ways.place_of(call.call, item.key)
+        if place not in opens_at:
+            opens_at[place] = self.ways.opens_at(call.call, item.key, self._ticked_at)
+        return opens_at[place]
 
     def silence(self, call: OpenCall[K, V], key: K) -> Reason | None:
         """Return why an item is still open; None if it is not. Any thread."""
@@ -137,8 +148,8 @@ class Requester:
         """
         opened = OpenCall(self, call, deadline)
         for key in items:
-            opened.items[key] = Item(key)
-        self.keep(opened)
+            opened.add(key)
+        self.keep(opened)  # one without items may find its own
         return opened
 
     def keep(self, call: OpenCall[K, V]) -> None:
@@ -191,20 +202,38 @@ class Requester:
         if node_ids:
             call.is_spreading = False
             for node_id in node_ids:
-                call.items.setdefault(node_id, Item(node_id))
+                if node_id not in call:
+                    call.add(node_id)
 
     def _send_due(self, call: OpenCall[K, V], now: float) -> None:
-        """Send the items that may be sent now, in one request for each link."""
+        """Send items that may be sent now, in one request for each link.
+
+        If there are many, the next tick sends the others. This one comes back to its thread soon.
+        """
         by_link: dict[int, tuple[Link, list[Item[K]]]] = {}
-        for item in list(call.items.values()):
-            link = self._link_now(call, item, now)
+        links: dict[Place, Link | None] = {}
+        count = 0
+        for item in list(_watched(call)):
+            link = self._link_now(call, item, links, now)
             if link is not None:
                 by_link.setdefault(link.id, (link, []))[1].append(item)
+                count += 1
+                if count == ITEMS_AT_ONCE:
+                    break
         for link, items in by_link.values():
             self._send_over(call, link, items, now)
 
-    def _link_now(self, call: OpenCall[K, V], item: Item[K], now: float) -> Link | None:
-        """Return the link over which to send an item now; None if the item has to wait."""
+    def _link_now(
+        self, call: OpenCall[K, V], item: Item[K], links: dict[Place, Link | None], now: float
+    ) -> Link | None:
+        """Return the link over which to send an item now; None if the item has to wait.
+
+        Args:
+            call: the item's.
+            item: the item.
+            links: the links that were found for other items of the call.
+            now: the time.
+        """
         if item.in_flight:
             return self.ways.want_another(item.asked, now) if item.beside_at <= now else None
         if item.not_before > now:
@@ -212,7 +241,10 @@ class Requester:
         item.is_seen = True
         if not call.call.may_send(item.key):
             return None
-        return self.ways.want(call.call, item.key, now)
+        place = self.ways.place_of(call.call, item.key)
+        if place not in links:
+            links[place] = self.ways.want(call.call, item.key, now)
+        return links[place]
 
     def _send_over(
         self, call: OpenCall[K, V], link: Link, items: list[Item[K]], now: float
@@ -248,6 +280,7 @@ class Requester:
         sent = Try(link, version, [(item, item.round) for item in items])
         for item in items:
             item.begin_try(link, now + call.call.beside_after)
+            call.unsent.pop(item.key, None)
         self._requests.ask(
             link,
             request,
@@ -285,7 +318,7 @@ class Requester:
         target, key = call.call.target, item.key
         match meaning:
             case Done(value):
-                del call.items[key]
+                call.discard(key)
                 subject = call.call.subject(key)
                 if subject is not None:
                     self._troubles.clear(subject)
@@ -320,10 +353,12 @@ class Requester:
         item.end_round()
         if item.failures == call.call.max_tries:
             self._fail(call, item, error, now)
+        elif call.items.get(item.key) is item:
+            call.unsent[item.key] = item
 
     def _fail(self, call: OpenCall[K, V], item: Item[K], error: KafkaError, now: float) -> None:
         if call.items.get(item.key) is item:
-            del call.items[item.key]
+            call.discard(item.key)
             call.call.handle_failed(item.key, error, now)
 
     def _handle_lost(
@@ -343,6 +378,11 @@ class Requester:
                 unknown = KafkaConnectionError(f"{what} may or may not have been done: {error}")
                 unknown.__cause__ = error
                 self._fail(call, item, unknown, now)
+
+
+def _watched(call: OpenCall[K, V]) -> Iterable[Item[K]]:
+    """Return the items that may have to be sent."""
+    return call.unsent.values() if call.call.beside_after == NEVER else call.items.values()
 
 
 def _still_open(call: OpenCall[K, V], sent: Try[K]) -> list[Item[K]]:

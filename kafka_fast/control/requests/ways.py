@@ -15,7 +15,7 @@ Thread: control; `silence` may be called from any.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import silence
@@ -41,10 +41,13 @@ from kafka_fast.types import TopicPartition
 if TYPE_CHECKING:
     from kafka_fast.control.requests.coordinators import Coordinators
 
-__all__ = ["Ways"]
+__all__ = ["Place", "Ways"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+Place: TypeAlias = int | str | None
+"""A node's id, or the name of what has no node yet; None for any node and the controller."""
 
 THROTTLE_MAX = 60.0
 """The longest pause in seconds that a broker may ask for at a time, as in the data plane."""
@@ -76,6 +79,21 @@ class Ways:
         self._throttled: dict[int, float] = {}  # node id -> until when
 
     # Getters
+
+    def place_of(self, call: Call[K, V], key: K) -> Place:
+        """Return what decides over which link an item goes: items of one place share a link."""
+        target = call.target
+        match target:
+            case Leaders():
+                assert isinstance(key, TopicPartition)
+                leader = self._cluster.leader(*key)
+                return key.topic if leader is None else leader.id
+            case AnyNode() | Controller():
+                return None
+            case Coordinator():
+                return _coordinated(target, key)
+            case _:
+                return self._node_id(target, key)
 
     def opens_at(self, call: Call[K, V], key: K, now: float) -> float:
         """Return when an item can be sent. LONG_AGO: now; NEVER: after some event."""
