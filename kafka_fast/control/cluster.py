@@ -63,7 +63,7 @@ NEWS_PATIENCE = LONG
 """Seconds within which each broker has heard that a topic was created again."""
 
 
-PARTITIONS_AT_ONCE = 1000
+PARTITIONS_AT_ONCE = 500
 """About how many partitions of an answer are taken in before other work has a turn."""
 
 

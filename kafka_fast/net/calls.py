@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 from kafka_fast.net.host import Host
 
+AT_ONCE = 0.01
+"""Seconds, about, that a turn calls such functions, and carries out commands. Events wait then."""
+
 
 class Calls:
     """Functions of `now` that the control thread is to call, in the order of arrival."""
@@ -25,7 +28,16 @@ class Calls:
         self._waiting.append(what)
         self._host.wake()
 
+    @property
+    def are_waiting(self) -> bool:
+        """Whether functions are left for the next turn."""
+        return bool(self._waiting)
+
     def run(self, now: float) -> None:
-        """Call all functions, also those that are added meanwhile. Control thread."""
-        while self._waiting:
+        """Call the functions, also those that are added meanwhile. Control thread.
+
+        If they take long, the next turn calls the others.
+        """
+        until = self._host.now() + AT_ONCE
+        while self._waiting and self._host.now() <= until:
             self._waiting.popleft()(now)

@@ -35,7 +35,7 @@ from kafka_fast.control.messages import (
 from kafka_fast.dataplane.core._plane import EVENT_DUMP, DataPlane
 from kafka_fast.errors import UsageError
 from kafka_fast.net import process_life
-from kafka_fast.net.calls import Calls
+from kafka_fast.net.calls import AT_ONCE, Calls
 from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.host import Addresses, Host
 from kafka_fast.net.steps import Steps
@@ -93,6 +93,7 @@ class ClientCore(ABC):
         self._connecting: dict[int, float] = {}  # deadline by id of a link being opened
         self._touch_at = 0.0
         self._events: deque[tuple[Any, ...]] = deque()  # of the data plane, not handled yet
+        self._has_commands = False  # there were too many for the last turn
 
     def _start(self) -> None:
         """Begin to take turns: the last step of making a client."""
@@ -186,9 +187,18 @@ class ClientCore(ABC):
             self._touch_at = now + self.touch_interval
             self._touch(now)
         self.control.tick(now)
+        self._carry_out_commands(now)
+        self.driver.wake()  # once, and last: any part of the turn may have ended a user's wait
+
+    def _carry_out_commands(self, now: float) -> None:
+        """Carry out commands in their order; leave the rest to the next turn if it takes long."""
+        until = self.now() + AT_ONCE
         while (command := self.control.poll_command()) is not None:
             self.carry_out(command, now)
-        self.driver.wake()  # once, and last: any part of the turn may have ended a user's wait
+            if self.now() > until:
+                self._has_commands = True
+                return
+        self._has_commands = False
 
     def _handle_events(self, now: float) -> None:
         """Handle events in their order; leave the rest to the next turn if there are too many."""
@@ -203,6 +213,8 @@ class ClientCore(ABC):
 
     def next_deadline(self) -> float:
         """Return when `turn` has something to do that no wake announces."""
+        if self._has_commands or self.call.are_waiting:
+            return self.now()
         deadline = min(self.control.next_deadline(), self._touch_at, *self._connecting.values())
         return min(deadline, self.now() + BREATH) if self._events else deadline
 

@@ -6,6 +6,7 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka_fast.control.consumer.partition import (
@@ -15,7 +16,7 @@ from kafka_fast.control.consumer.partition import (
     Position,
 )
 from kafka_fast.control.consumer.positions import Positions
-from kafka_fast.control.group.committed import CommittedOffsets, Fetched
+from kafka_fast.control.group.committed import CommittedOffsets, Fetched, in_pieces
 from kafka_fast.errors import KafkaError
 
 
@@ -56,9 +57,10 @@ class CommittedStarts:
             if not any(map(self._waits, fetch.asked)):
                 fetch.cancel()
         self._open = [it for it in self._open if any(map(self._waits, it.asked))]
-        names = [it.partition for it in assigned]
-        cancel = self._committed.fetch(names, lambda found: self._handle(assigned, found))
-        self._open.append(_OffsetFetch(assigned, cancel))
+        for piece in in_pieces(assigned):  # each starts with its own answer
+            names = [it.partition for it in piece]
+            cancel = self._committed.fetch(names, partial(self._handle, piece))
+            self._open.append(_OffsetFetch(piece, cancel))
 
     def handle_recreated(self, topic: str, now: float) -> None:
         """Take note that a topic was recreated, perhaps after the request was sent.

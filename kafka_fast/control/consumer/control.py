@@ -276,8 +276,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     def _handle_own(self, event: object, now: float) -> None:
         match event:
             case StreamsStopped(rows):
-                for row in rows:
-                    self.restarts.handle_stopped(row, now)
+                self.restarts.handle_stopped(rows, now)
             case FetchPunt():
                 self.restarts.handle_punt(event, now)
             case HeartbeatsEnded(_, token) if self.group is not None:

@@ -42,7 +42,7 @@ from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchRequest
 
-STARTS_AT_ONCE = 1000
+STARTS_AT_ONCE = 500
 """How many partitions a tick starts. More would keep the control thread from other work."""
 
 FIRST_VERSION_WITH_IDS = 13

@@ -28,6 +28,7 @@ class Lookup:
             context, on_result=self._handle_result, on_error=self._handle_error
         )
         self._wanted: list[TopicPartition] = []
+        self._highest: dict[str, int] = {}  # the last partition that is asked about, by topic
         self._found: Found = {}
         self._absent_until: dict[str, float] = {}  # topics and partitions that brokers deny
         self._done: Callable[[Found | KafkaError], None] | None = None
@@ -47,9 +48,12 @@ class Lookup:
         """
         self.cancel()
         self._wanted = list(wanted)
+        self._highest = {}
         self._found = {}
         self._done = done
-        for topic in {partition.topic for partition in wanted}:
+        for topic, number in wanted:
+            self._highest[topic] = max(number, self._highest.get(topic, number))
+        for topic in self._highest:
             self._cluster.forget_error(topic)
         for partition, timestamp in wanted.items():
             self._query.add(partition, timestamp, now)
@@ -93,11 +97,19 @@ class Lookup:
 
     def _watch_absent(self, now: float) -> None:
         """Note until when brokers may deny the topics and partitions that are asked about."""
-        open_ones = (it for it in self._wanted if it in self._query)
+        # As a rule all is there. Only topics of which something may be absent are looked at.
+        suspects = {it for it in self._query.topics if self._may_lack(it)}
+        asked = [it for it in self._wanted if it.topic in suspects] if suspects else []
+        open_ones = (it for it in asked if it in self._query)
         absent = {what for it in open_ones if (what := self._absent(it)) is not None}
         self._absent_until = {
             what: self._absent_until.get(what, now + GETS_ROUND) for what in absent
         }
+
+    def _may_lack(self, topic: str) -> bool:
+        """Tell whether a topic, or a partition of it that is asked about, may not exist."""
+        count = self._cluster.partition_count(topic)
+        return bool(self._cluster.error(topic)) or count is None or count <= self._highest[topic]
 
     def _absent(self, partition: TopicPartition) -> str | None:
         """Return what does not exist, as text: the partition, or its topic; None: both exist."""

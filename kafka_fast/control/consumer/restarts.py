@@ -8,13 +8,19 @@ The data plane tells how far a stream has come. `answers` decides what an answer
 module carries it out. A broker may give the same answer for ever, so each repeated try waits for
 the backoff.
 
+A node that goes down stops all partitions that it leads, which may be thousands. They are seen to
+in pieces, one in a tick, so that other work of the control thread need not wait.
+
 Thread: control.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
+from typing import TypeVar
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.backoff import KeyedBackoff
@@ -39,10 +45,10 @@ from kafka_fast.control.consumer.partition import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
-from kafka_fast.control.metadata import LeaderHint
+from kafka_fast.control.metadata import Endpoint, LeaderHint
 from kafka_fast.control.silence import some_of
 from kafka_fast.errors import KafkaError, ProtocolError, error_name
-from kafka_fast.instants import NEVER
+from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
@@ -52,6 +58,12 @@ logger = get_logger("kafka_fast.consumer")
 
 FOLLOWS_LEADER = frozenset({FetchState.AWAITS_VALIDATION, FetchState.STOPPED, *AWAITING_WAY})
 """States in which a partition that gets a new leader is validated there."""
+
+
+T = TypeVar("T")
+
+PIECE = 250
+"""How many partitions are seen to in one tick."""
 
 
 class Restarts:
@@ -86,9 +98,13 @@ class Restarts:
         self._quiet = backoff.maximum  # seconds after which a row of failures has ended
         self._pace: KeyedBackoff[TopicPartition] = KeyedBackoff(backoff)
         self._moves: KeyedBackoff[TopicPartition] = KeyedBackoff(backoff)
+        self._work: deque[Iterator[None]] = deque()  # each yields between two pieces
+        self._now = 0.0  # of the piece that is done
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do."""
+        if self._work:
+            return LONG_AGO
         waiting = self._partitions.in_state(FetchState.BACKING_OFF)
         return min((it.until for it in waiting), default=NEVER)
 
@@ -105,17 +121,25 @@ class Restarts:
 
     def tick(self, now: float) -> None:
         """Let the partitions go on whose backoff is over."""
-        for assigned in self._partitions.in_state(FetchState.BACKING_OFF):
-            if assigned.then is not None and assigned.until <= now:
+        self._do_work(now)
+        waiting = self._partitions.in_state(FetchState.BACKING_OFF)
+        due = (it for it in waiting if it.then is not None and it.until <= now)
+        for assigned in islice(due, PIECE):
+            if assigned.then is not None:
                 assigned.then(now)
 
     # In
 
-    def handle_stopped(self, row: StreamRow, now: float) -> None:
-        """Start a stream again that stopped by command, or because its link is gone."""
-        assigned = self._take_stop(row, now)
-        if assigned is not None:
-            self._positions.validate(assigned, now)
+    def handle_stopped(self, rows: Sequence[StreamRow], now: float) -> None:
+        """Start streams again that stopped by command, or because their link is gone."""
+        self._begin_work(self._start_again(rows), now)
+
+    def _start_again(self, rows: Sequence[StreamRow]) -> Iterator[None]:
+        for row in _in_pieces(rows):
+            if row is None:
+                yield
+            elif (assigned := self._take_stop(row, self._now)) is not None:
+                self._positions.validate(assigned, self._now)
 
     def handle_moved(self, assigned: AssignedPartition, now: float) -> None:
         """Validate a stopped partition at its new leader."""
@@ -147,29 +171,63 @@ class Restarts:
 
     def handle_punt(self, event: FetchPunt, now: float) -> None:
         """Decide how each partition of a punted Fetch answer goes on."""
-        stopped = [(self._take_stop(row, now), row) for row in event.rows]
-        parts = self._read_punt(event, now)
-        for assigned, row in stopped:
-            if assigned is None:
-                continue
-            partition = assigned.partition
-            decision = decide(
-                partition,
-                row.error_code,
-                parts.get(partition),
-                position=row.fetch_position,
-                at_replica=assigned.replica != NO_NODE,
-            )
-            error = decision.error
-            if error is None and row.error_code:
-                error = fetch_error(partition, row.error_code)
-            if error is not None:
-                self._troubles.note(partition, error, now)
-            # In another state, it goes on already, at a leader that the answer has named.
-            if assigned.state is FetchState.STOPPED:
-                self._carry_out(assigned, row, decision, error, now)
+        stopped = [(it, row) for row in event.rows if (it := self._take_stop(row, now)) is not None]
+        self._begin_work(self._go_on(event, stopped), now)
+
+    def _go_on(
+        self, event: FetchPunt, stopped: Sequence[tuple[AssignedPartition, StreamRow]]
+    ) -> Iterator[None]:
+        parts, hints, endpoints = self._read_punt(event)
+        for first in range(0, len(hints), PIECE):
+            some = hints[first : first + PIECE]
+            changes = self._cluster.apply_leader_hints(some, endpoints, now=self._now)
+            self._discovery.apply(changes, self._now)
+            if len(hints) > PIECE:
+                yield
+        for pair in _in_pieces(stopped):
+            if pair is None:
+                yield
+            else:
+                self._judge(*pair, parts.get(pair[0].partition))
+
+    def _judge(
+        self, assigned: AssignedPartition, row: StreamRow, data: PartitionData | None
+    ) -> None:
+        """Decide how a partition goes on by its part of an answer."""
+        partition, now = assigned.partition, self._now
+        decision = decide(
+            partition,
+            row.error_code,
+            data,
+            position=row.fetch_position,
+            at_replica=assigned.replica != NO_NODE,
+        )
+        error = decision.error
+        if error is None and row.error_code:
+            error = fetch_error(partition, row.error_code)
+        if error is not None:
+            self._troubles.note(partition, error, now)
+        # In another state or generation, it goes on already: at a leader that the answer has named,
+        # or at another position.
+        is_same = assigned.state is FetchState.STOPPED and assigned.generation == row.generation
+        if is_same and self._partitions.get(partition) is assigned:
+            self._carry_out(assigned, row, decision, error, now)
 
     # Details
+
+    def _begin_work(self, work: Iterator[None], now: float) -> None:
+        """Do some work behind what is to be done already; all of it at once if it is little."""
+        self._work.append(work)
+        if len(self._work) == 1:
+            self._do_work(now)
+
+    def _do_work(self, now: float) -> None:
+        """Do work up to the end of a piece."""
+        self._now = now
+        while self._work:
+            for _ in self._work[0]:
+                return
+            self._work.popleft()
 
     def _take_stop(self, row: StreamRow, now: float) -> AssignedPartition | None:
         """Take note of how far a stream has come; None if it was restarted or removed since."""
@@ -182,13 +240,17 @@ class Restarts:
             assigned.position = Position(row.fetch_position, row.last_epoch)
         return assigned
 
-    def _read_punt(self, event: FetchPunt, now: float) -> dict[TopicPartition, PartitionData]:
-        """Return the answer by partition, and take the leaders that it names (KIP-951)."""
+    def _read_punt(
+        self, event: FetchPunt
+    ) -> tuple[dict[TopicPartition, PartitionData], list[LeaderHint], Sequence[Endpoint]]:
+        """Return an answer by partition, and the leaders that it names, with their addresses."""
         try:
-            _, body = frame.decode_response(FetchResponse, event.frame, event.version)
+            _, body = frame.decode_response(
+                FetchResponse, event.frame, event.version, later="responses"
+            )
         except ProtocolError as error:
             logger.warning("a Fetch answer cannot be read: %s", error)
-            return {}
+            return {}, [], ()
         found: dict[TopicPartition, PartitionData] = {}
         hints: list[LeaderHint] = []
         for topic in body.responses:
@@ -206,10 +268,7 @@ class Restarts:
                             hint.leader_epoch,
                         )
                     )
-        if hints:
-            changes = self._cluster.apply_leader_hints(hints, body.node_endpoints, now=now)
-            self._discovery.apply(changes, now)
-        return found
+        return found, hints, body.node_endpoints
 
     def _carry_out(
         self,
@@ -276,3 +335,11 @@ class Restarts:
             self._moves.handle_success(partition)
         self._moves.handle_failure(partition, now)
         move(now)
+
+
+def _in_pieces(items: Sequence[T]) -> Iterator[T | None]:
+    """Yield the items, and None between two pieces of them."""
+    for place, item in enumerate(items):
+        if place and place % PIECE == 0:
+            yield None
+        yield item

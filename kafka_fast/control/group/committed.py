@@ -11,7 +11,7 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
@@ -39,6 +39,11 @@ from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchResponse,
 )
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+T = TypeVar("T")
+
+PARTITIONS_PER_REQUEST = 500
+"""More would make an answer that keeps the control thread from other work."""
 
 LAST_VERSION_WITH_NAMES = 9
 FIRST_VERSION_WITH_STABLE = 7
@@ -86,7 +91,46 @@ class CommittedOffsets:
                 the error.
         """
         wanted = None if partitions is None else tuple(partitions)
-        return self.context.requester.begin(_FetchOffsets(self, wanted, done), [ONLY]).cancel
+        if wanted is None or len(wanted) <= PARTITIONS_PER_REQUEST:
+            return self.context.requester.begin(_FetchOffsets(self, wanted, done), [ONLY]).cancel
+        return _Pieces(self, in_pieces(wanted), done).cancel
+
+
+def in_pieces(items: Sequence[T]) -> list[Sequence[T]]:
+    """Return the items in pieces, one for each request."""
+    most = PARTITIONS_PER_REQUEST
+    return [items[first : first + most] for first in range(0, len(items), most)]
+
+
+class _Pieces:
+    """The offsets of so many partitions that one answer would keep the control thread busy."""
+
+    def __init__(
+        self,
+        group: CommittedOffsets,
+        pieces: Sequence[Sequence[TopicPartition]],
+        done: Callable[[Fetched | KafkaError], None],
+    ) -> None:
+        """Ask for all pieces; the arguments are those of `CommittedOffsets.fetch`."""
+        self._done = done
+        self._missing = len(pieces)
+        self._fetched: Fetched = {}
+        self._cancels = [group.fetch(piece, self._handle) for piece in pieces]
+
+    def cancel(self) -> None:
+        """Ask no more."""
+        for cancel in self._cancels:
+            cancel()
+
+    def _handle(self, fetched: Fetched | KafkaError) -> None:
+        self._missing -= 1
+        if isinstance(fetched, KafkaError):
+            self.cancel()
+            self._done(fetched)
+        else:
+            self._fetched |= fetched
+            if not self._missing:
+                self._done(self._fetched)
 
 
 class _FetchOffsets(Call[str, Fetched]):

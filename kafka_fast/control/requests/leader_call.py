@@ -7,6 +7,7 @@ leader, a broken connection, or an error of a broker that is not ready, it is tr
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -22,7 +23,7 @@ from kafka_fast.types import TopicPartition
 
 __all__ = ["LeaderCall"]
 
-PARTITIONS_PER_REQUEST = 1000
+PARTITIONS_PER_REQUEST = 500
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -53,6 +54,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         self._on_result = on_result
         self._on_error = on_error
         self._details: dict[TopicPartition, D] = {}
+        self._counts: Counter[str] = Counter()  # of these partitions, by topic
         self._open = context.requester.begin(self)
 
     def __contains__(self, partition: TopicPartition) -> bool:
@@ -62,7 +64,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
     @property
     def topics(self) -> set[str]:
         """The topics that are asked about."""
-        return {partition.topic for partition in self._open}
+        return set(self._counts)
 
     def silence(self, partition: TopicPartition) -> Reason | None:
         """Return why a partition still waits for an answer; None if it does not. Any thread."""
@@ -70,14 +72,23 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
 
     def add(self, partition: TopicPartition, detail: D, now: float) -> None:
         """Ask about a partition. An answer to an earlier request about it no longer counts."""
+        if partition not in self._details:
+            self._counts[partition.topic] += 1
         self._details[partition] = detail
         self._open.add(partition)
         self._cluster.want_topic(partition.topic, now)
 
     def discard(self, partition: TopicPartition) -> None:
         """Drop a partition: nobody wants the answer any more."""
-        self._open.discard(partition)
-        self._details.pop(partition, None)
+        if partition in self._details:
+            self._open.discard(partition)
+            self._take_detail(partition)
+
+    def _take_detail(self, partition: TopicPartition) -> D:
+        self._counts[partition.topic] -= 1
+        if not self._counts[partition.topic]:
+            del self._counts[partition.topic]
+        return self._details.pop(partition)
 
     # The call
 
@@ -122,8 +133,8 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
 
     def handle_done(self, item: TopicPartition, value: R, now: float) -> None:
         """Hand an answer on."""
-        self._on_result(item, self._details.pop(item), value, now)
+        self._on_result(item, self._take_detail(item), value, now)
 
     def handle_failed(self, item: TopicPartition, error: KafkaError, now: float) -> None:
         """Hand a refusal on."""
-        self._on_error(item, self._details.pop(item), error, now)
+        self._on_error(item, self._take_detail(item), error, now)

@@ -14,7 +14,7 @@ from kafka_fast.control.requests.targets import AllNodes
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import LONG_AGO, NEVER
-from kafka_fast.values import Value, field
+from kafka_fast.values import Value
 
 __all__ = ["Item", "OpenCall", "Try"]
 
@@ -22,8 +22,8 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Item(Value, Generic[K], frozen=False, eq=False):
-    """An item that is open.
+class Item(Generic[K]):
+    """An item that is open. A call may have thousands, so this is a plain class.
 
     Attributes:
         key: the item, as the call names it.
@@ -39,30 +39,45 @@ class Item(Value, Generic[K], frozen=False, eq=False):
         refused_by: the node that refused it; None: no node did, the connection broke.
     """
 
-    key: K
-    not_before: float = LONG_AGO
-    is_seen: bool = False
-    tries: int = 0
-    failures: int = 0
-    round: int = 0
-    in_flight: int = 0
-    asked: set[int] = field(factory=set)
-    beside_at: float = NEVER
-    refusal: KafkaError | None = None
-    refused_by: int | None = None
+    __slots__ = (
+        "asked",
+        "beside_at",
+        "failures",
+        "in_flight",
+        "is_seen",
+        "key",
+        "not_before",
+        "refusal",
+        "refused_by",
+        "round",
+        "tries",
+    )
+
+    def __init__(self, key: K, not_before: float) -> None:
+        self.key = key
+        self.not_before = not_before
+        self.is_seen = False
+        self.tries = 0
+        self.failures = 0
+        self.round = 0
+        self.in_flight = 0
+        self.asked: tuple[int, ...] = ()
+        self.beside_at = NEVER
+        self.refusal: KafkaError | None = None
+        self.refused_by: int | None = None
 
     def begin_try(self, link: Link, beside_at: float) -> None:
         """Take note that the item is sent over a link, perhaps beside another link."""
         self.tries += 1
         self.in_flight += 1
-        self.asked.add(link.id)
+        self.asked += (link.id,)
         self.beside_at = beside_at
 
     def end_round(self) -> None:
         """Drop whatever may still be answered."""
         self.round += 1
         self.in_flight = 0
-        self.asked.clear()
+        self.asked = ()
         self.beside_at = NEVER
         self.is_seen = False
 

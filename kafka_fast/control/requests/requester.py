@@ -51,7 +51,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-ITEMS_AT_ONCE = 1000
+ITEMS_AT_ONCE = 500
 """How many items of a call a tick sends. More would keep the control thread from other work."""
 
 
