@@ -163,7 +163,10 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
                 self.fetch_routes.remove(assigned)
                 self.partitions.remove(assigned)
         new = [it for it in wanted.items() if it[0] not in self.partitions]
-        added = [self._add(partition, stream_id, now) for partition, stream_id in new]
+        for topic in dict.fromkeys(partition.topic for partition, _ in new):
+            self.cluster.forget_error(topic)
+            self.cluster.want_topic(topic, now)
+        added = [self.partitions.add(partition, stream_id, now) for partition, stream_id in new]
         self.absent.watch(by_hand=by_hand)
         if not committed or self._starts is None:
             for assigned in added:
@@ -172,11 +175,6 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             for assigned in added:
                 self.positions.await_committed(assigned, now)
             self._starts.ask(added)
-
-    def _add(self, partition: TopicPartition, stream_id: int, now: float) -> AssignedPartition:
-        self.cluster.forget_error(partition.topic)
-        self.cluster.want_topic(partition.topic, now)
-        return self.partitions.add(partition, stream_id, now)
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
         """Join the group with this subscription; only for a consumer with a group."""

@@ -29,6 +29,8 @@ class Lookup:
         )
         self._wanted: list[TopicPartition] = []
         self._highest: dict[str, int] = {}  # the last partition that is asked about, by topic
+        self._suspects: set[str] = set()  # topics that may lack something that is asked about
+        self._seen = -1  # the generation of the cluster when these were found
         self._found: Found = {}
         self._absent_until: dict[str, float] = {}  # topics and partitions that brokers deny
         self._done: Callable[[Found | KafkaError], None] | None = None
@@ -48,13 +50,13 @@ class Lookup:
         """
         self.cancel()
         self._wanted = list(wanted)
-        self._highest = {}
         self._found = {}
         self._done = done
         for topic, number in wanted:
             self._highest[topic] = max(number, self._highest.get(topic, number))
         for topic in self._highest:
             self._cluster.forget_error(topic)
+        self._look_for_suspects()
         for partition, timestamp in wanted.items():
             self._query.add(partition, timestamp, now)
         self._finish_if_complete()
@@ -64,6 +66,8 @@ class Lookup:
         for partition in self._wanted:
             self._query.discard(partition)
         self._wanted = []
+        self._highest.clear()
+        self._suspects.clear()
         self._done = None
         self._absent_until.clear()
 
@@ -74,7 +78,12 @@ class Lookup:
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
-        for topic in self._query.topics:
+        if self._seen != self._cluster.generation:
+            self._look_for_suspects()
+        if not self._suspects:
+            self._absent_until.clear()
+            return
+        for topic in sorted(self._suspects):
             self._cluster.want_topic(topic, now)
         self._watch_absent(now)
         if (refusal := self._refusal(now)) is not None:
@@ -86,7 +95,7 @@ class Lookup:
 
     def _refusal(self, now: float) -> KafkaError | None:
         """Return why there will never be an answer; None if there may be one."""
-        for topic in self._query.topics:
+        for topic in sorted(self._suspects & self._query.topics):
             settled = self._cluster.settled(topic)
             if settled is not None and settled.error is not None:
                 return settled.error
@@ -97,19 +106,22 @@ class Lookup:
 
     def _watch_absent(self, now: float) -> None:
         """Note until when brokers may deny the topics and partitions that are asked about."""
-        # As a rule all is there. Only topics of which something may be absent are looked at.
-        suspects = {it for it in self._query.topics if self._may_lack(it)}
-        asked = [it for it in self._wanted if it.topic in suspects] if suspects else []
+        asked = (it for it in self._wanted if it.topic in self._suspects)
         open_ones = (it for it in asked if it in self._query)
         absent = {what for it in open_ones if (what := self._absent(it)) is not None}
         self._absent_until = {
             what: self._absent_until.get(what, now + GETS_ROUND) for what in absent
         }
 
-    def _may_lack(self, topic: str) -> bool:
-        """Tell whether a topic, or a partition of it that is asked about, may not exist."""
-        count = self._cluster.partition_count(topic)
-        return bool(self._cluster.error(topic)) or count is None or count <= self._highest[topic]
+    def _look_for_suspects(self) -> None:
+        """Find the topics that may not exist, or lack a partition that is asked about."""
+        cluster = self._cluster
+        self._seen = cluster.generation
+        self._suspects = {
+            topic
+            for topic, highest in self._highest.items()
+            if cluster.error(topic) or (cluster.partition_count(topic) or 0) <= highest
+        }
 
     def _absent(self, partition: TopicPartition) -> str | None:
         """Return what does not exist, as text: the partition, or its topic; None: both exist."""

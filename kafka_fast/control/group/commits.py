@@ -54,6 +54,8 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = get_logger("kafka_fast.group")
 
+OFFSETS_PER_REQUEST = 2000
+
 LAST_COMMIT_WITH_NAMES = 9
 
 
@@ -116,6 +118,9 @@ class Commits:
     ) -> None:
         """Commit these offsets, after all commits before.
 
+        Very many offsets are committed piece by piece: a coordinator writes those of a request as
+        one batch, which has a largest size, and one request would keep the control thread busy.
+
         Args:
             offsets: by partition.
             done: called with None, or with the error. After an error the offsets may have been
@@ -129,9 +134,15 @@ class Commits:
         if not offsets:
             done(None)
             return
-        commit = Commit(self, offsets, done, as_member=as_member, is_last=is_last)
-        self._commits.append(commit)
-        self.context.requester.begin(commit, [ONLY], deadline=deadline)
+        partitions = list(offsets)
+        firsts = range(0, len(partitions), OFFSETS_PER_REQUEST)
+        if len(firsts) > 1:
+            done = _once_all_have_ended(len(firsts), done)
+        for first in firsts:
+            piece = {it: offsets[it] for it in partitions[first : first + OFFSETS_PER_REQUEST]}
+            commit = Commit(self, piece, done, as_member=as_member, is_last=is_last)
+            self._commits.append(commit)
+            self.context.requester.begin(commit, [ONLY], deadline=deadline)
 
     def settle(
         self,
@@ -298,6 +309,20 @@ class Commit(Call[str, None]):
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
         """End the commit with the error of some offsets."""
         self._group.end(self, error, now)
+
+
+def _once_all_have_ended(
+    count: int, done: Callable[[KafkaError | None], None]
+) -> Callable[[KafkaError | None], None]:
+    """Return what to call at the end of each piece; the last one tells the first error."""
+    outcomes: list[KafkaError | None] = []
+
+    def end(error: KafkaError | None) -> None:
+        outcomes.append(error)
+        if len(outcomes) == count:
+            done(next(filter(None, outcomes), None))
+
+    return end
 
 
 def _commit_error(code: int, partition: TopicPartition) -> KafkaError:

@@ -270,8 +270,9 @@ class ProducerControl(ClientControl[ProducerSettings]):
             self._limit_batches(topic)
         self.limits.renew(now)
         self.lost_partitions.handle_answer(now)
-        for topic in sorted(self._awaited):
-            self._settle(topic, now)
+        for topic in changes.answered:
+            if topic in self._awaited:
+                self._settle(topic, now)
 
     def _leave_cluster(self) -> None:
         """Get another producer id: in another cluster this one belongs to somebody else."""

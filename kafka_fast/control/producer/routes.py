@@ -8,7 +8,7 @@ only to the leaders it needs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.connection_key import ConnectionKey, Role
@@ -90,9 +90,9 @@ class Routes:
         return tuple(self._by_topic.get(topic, ()))
 
     @property
-    def topics(self) -> tuple[str, ...]:
+    def topics(self) -> KeysView[str]:
         """The topics that were set up."""
-        return tuple(self._by_topic)
+        return self._by_topic.keys()
 
     @property
     def queue_ids(self) -> range:

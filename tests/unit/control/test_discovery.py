@@ -9,7 +9,7 @@ import pytest
 
 from kafka_fast.config import CommonSettings, producer_settings
 from kafka_fast.control.client_control import ClientControl
-from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.cluster import PARTITIONS_AT_ONCE, Cluster
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.messages import CloseReason, RawResponse
 from kafka_fast.control.metadata import ClusterChanges
@@ -219,3 +219,20 @@ def test_any_number_is_a_nodes_id(node_id: int) -> None:
     client.refresh()
     client.machine.run()
     assert client.machine.links == {}, "it left the cluster, and no connection to it stays"
+
+
+def test_a_large_answer_is_taken_in_turn_by_turn() -> None:
+    told: list[ClusterChanges] = []
+
+    class Listening(Client):
+        def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
+            told.append(changes)
+
+    client = Listening()
+    names = [f"t{number}" for number in range(2 * PARTITIONS_AT_ONCE)]
+    everything = answer(*(topic(name) for name in names), brokers=BROKERS)
+    client.machine.handlers = {MetadataRequest: lambda request, key: everything}
+    for name in names:
+        client.cluster.want_topic(name, client.machine.now)
+    client.machine.run(1.0)
+    assert [len(it.new_topics) for it in told if it.answered] == [PARTITIONS_AT_ONCE // 2] * 4

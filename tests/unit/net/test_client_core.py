@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -19,6 +21,7 @@ from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import UsageError
 from kafka_fast.net import process_life
 from kafka_fast.net.callers import Callers, Threads
+from kafka_fast.net.calls import AT_ONCE
 from kafka_fast.net.client_core import BREATH, EVENTS_AT_ONCE, ClientCore
 from kafka_fast.net.host import Addresses
 from kafka_fast.net.steps import Driver, Steps, run_steps
@@ -280,3 +283,26 @@ def test_a_step_that_fails_takes_back_those_before_it(
         else:
             assert step != "start"
     assert len(process_life.living) == before
+
+
+def test_many_calls_and_commands_leave_turns_to_others(core: ClientCore, host: HandHost) -> None:
+    """A turn that has taken long leaves the rest to the next one, in order."""
+    done: list[object] = []
+
+    def take_half(what: object, now: float) -> None:
+        done.append(what)
+        host.time += 0.6 * AT_ONCE
+
+    core.carry_out = take_half  # type: ignore[method-assign]
+    commands = deque(f"command {number}" for number in range(4))
+    core.control.poll_command = lambda: commands.popleft() if commands else None  # type: ignore[method-assign]
+    for number in range(4):
+        core.call(partial(take_half, f"call {number}"))
+    core.turn(host.time)
+    assert done == ["call 0", "call 1", "command 0", "command 1"]
+    assert core.next_deadline() <= host.time
+    core.turn(host.time)
+    core.turn(host.time)
+    assert [it for it in done if str(it).startswith("call")] == [f"call {n}" for n in range(4)]
+    assert [it for it in done if str(it).startswith("comm")] == [f"command {n}" for n in range(4)]
+    assert core.next_deadline() > host.time

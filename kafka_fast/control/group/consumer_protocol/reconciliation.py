@@ -40,6 +40,10 @@ class Reconciliation:
         self._owned = NOTHING
         self._is_announced = True  # the user's thread was told an assignment in this membership
         self._wanted: deque[tuple[bool, Ids]] = deque()  # unanswered: (is assigned, partitions)
+        # What the last step saw: the target, its topics with a name, and what is owned. If nothing
+        # of that has changed, there is nothing to do; each turn asks.
+        self._seen: tuple[Ids, frozenset[bytes], Ids] | None = None
+        self._topic_ids: frozenset[bytes] = frozenset()  # of the target
 
     # Getters
 
@@ -63,7 +67,7 @@ class Reconciliation:
     def lacks_names(self) -> bool:
         """Whether no name of an assigned topic is known. Any thread."""
         target = self._target or NOTHING
-        return bool(target) and not any(self._names.is_known(topic_id) for topic_id, _ in target)
+        return bool(target) and not any(map(self._names.is_known, self._topic_ids))
 
     # What the coordinator decides
 
@@ -75,6 +79,7 @@ class Reconciliation:
     def aim(self, target: Ids) -> None:
         """Take the target assignment."""
         self._target = target
+        self._topic_ids = frozenset(topic_id for topic_id, _ in target)
 
     def lose(self, reason: str) -> RevokeWanted | None:
         """Lose all partitions; return the news for the user's thread, if there is any."""
@@ -105,8 +110,12 @@ class Reconciliation:
         target = self._target
         if target is None or self._wanted:
             return []
-        known = frozenset(it for it in target if self._names.name(it[0]) is not None)
-        self._names.want(topic_id for topic_id, _ in target - known)
+        named = frozenset(it for it in self._topic_ids if self._names.name(it) is not None)
+        if self._seen == (target, named, self._owned) and self._is_announced:
+            return []
+        self._seen = target, named, self._owned
+        self._names.want(self._topic_ids - named)
+        known = frozenset(it for it in target if it[0] in named)
         is_told = self._is_announced or known != target  # the rest is told when its names are known
         if known == self._owned and is_told:
             return []

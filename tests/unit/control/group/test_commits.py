@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.group.classic.member import ClassicMemberState
-from kafka_fast.errors import CommitFailedError, KafkaTimeoutError
-from kafka_fast.testing.broker.versions import KAFKA_2_1, KAFKA_3_9, OFFSET_FETCH
+from kafka_fast.control.group.commits import OFFSETS_PER_REQUEST
+from kafka_fast.errors import CommitFailedError, KafkaTimeoutError, OffsetMetadataTooLarge
+from kafka_fast.testing.broker.versions import (
+    KAFKA_2_1,
+    KAFKA_3_9,
+    OFFSET_COMMIT,
+    OFFSET_FETCH,
+)
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.control.group.consumer_protocol.groups import make, two_members
 from tests.unit.control.group.world import World
@@ -215,3 +221,33 @@ def test_a_commit_between_two_generations_waits_for_the_next_one(seed: int) -> N
     assert outcomes == [[None]] * len(outcomes)
     world.run_until(lambda: world.stable("t"))
     assert len(one.owned) == 2
+
+
+def test_very_many_offsets_are_committed_in_pieces() -> None:
+    world = World()
+    world.cluster.create_topic("t", 2 * OFFSETS_PER_REQUEST + 1)
+    member = world.join("m", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    asked: list[int] = []
+    world.cluster.faults.script(OFFSET_COMMIT, lambda response, node: asked.append(1))
+    offsets = {TopicPartition("t", n): n for n in range(2 * OFFSETS_PER_REQUEST + 1)}
+    assert wait_for(world, world.commit(member, offsets)) == [None]
+    assert len(asked) == 3
+    assert world.cluster.committed("g") == {("t", n): n for n in range(len(offsets))}
+
+
+def test_a_piece_that_cannot_be_committed_fails_the_commit_at_its_end() -> None:
+    world = World()
+    world.cluster.create_topic("t", 2 * OFFSETS_PER_REQUEST)
+    member = world.join("m", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    world.cluster.faults.error(OFFSET_COMMIT, OffsetMetadataTooLarge, count=1)
+    offsets = {TopicPartition("t", n): n for n in range(2 * OFFSETS_PER_REQUEST)}
+    (error,) = wait_for(world, world.commit(member, offsets))
+    assert "OFFSET_METADATA_TOO_LARGE" in str(error)
+    assert len(world.cluster.committed("g")) == len(offsets) - 1, "the others are committed"
+
+
+def wait_for(world: World, outcome: list[Any]) -> list[Any]:
+    world.run_until(lambda: bool(outcome))
+    return outcome
