@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush, heapreplace
 
 TopicPartition = tuple[bytes, int]  # topic id and partition
 
@@ -35,14 +36,24 @@ def assign_range(members: Sequence[Subscriber], partitions: Partitions) -> Targe
     ordered = sorted(
         members, key=lambda m: (m.instance_id is None, m.instance_id or "", m.member_id)
     )
+    subscribed = _subscribed(ordered, partitions)
     for topic, count in partitions.items():
-        subscribed = [member for member in ordered if topic in member.topics]
+        members_of_it = subscribed[topic]
         start = 0
-        for place, member in enumerate(subscribed):
-            size = count // len(subscribed) + (place < count % len(subscribed))
-            targets[member.member_id].update((topic, i) for i in range(start, start + size))
+        for place, member_id in enumerate(members_of_it):
+            size = count // len(members_of_it) + (place < count % len(members_of_it))
+            targets[member_id].update((topic, i) for i in range(start, start + size))
             start += size
     return targets
+
+
+def _subscribed(members: Sequence[Subscriber], partitions: Partitions) -> dict[bytes, list[str]]:
+    """Return the ids of the members that want each topic, in their order."""
+    subscribed: dict[bytes, list[str]] = {topic: [] for topic in partitions}
+    for member in members:
+        for topic in member.topics & partitions.keys():
+            subscribed[topic].append(member.member_id)
+    return subscribed
 
 
 def assign_uniform(members: Sequence[Subscriber], partitions: Partitions) -> Targets:
@@ -59,12 +70,13 @@ def _all(partitions: Partitions) -> Iterator[TopicPartition]:
 def _uniform_alike(members: Sequence[Subscriber], partitions: Partitions) -> Targets:
     wanted = [one for one in _all(partitions) if members and one[0] in members[0].topics]
     quota, extras = divmod(len(wanted), len(members)) if members else (0, 0)
+    places = {one: place for place, one in enumerate(wanted)}
     targets: Targets = {}
     unfilled: list[tuple[str, int]] = []
     for place, member in enumerate(members):
         has_extra = extras > 0
         most = quota + has_extra
-        kept = [one for one in wanted if one in member.target][:most]
+        kept = sorted(member.target & places.keys(), key=places.__getitem__)[:most]
         missing = most - len(kept)
         if missing and has_extra and len(members) - place > extras:
             missing -= 1  # somebody behind may have one more already
@@ -81,10 +93,7 @@ def _uniform_alike(members: Sequence[Subscriber], partitions: Partitions) -> Tar
 
 
 def _uniform_mixed(members: Sequence[Subscriber], partitions: Partitions) -> Targets:
-    subscribed = {
-        topic: [member.member_id for member in members if topic in member.topics]
-        for topic in partitions
-    }
+    subscribed = _subscribed(members, partitions)
     targets: Targets = {member.member_id: set() for member in members}
     taken: set[TopicPartition] = set()
     for member in members:
@@ -95,21 +104,52 @@ def _uniform_mixed(members: Sequence[Subscriber], partitions: Partitions) -> Tar
     free = [one for one in _all(partitions) if one not in taken and subscribed[one[0]]]
     for one in sorted(free, key=lambda one: len(subscribed[one[0]])):
         targets[min(subscribed[one[0]], key=lambda m: len(targets[m]))].add(one)
-    while _move_one(targets, subscribed):
+    held: dict[bytes, dict[str, list[TopicPartition]]] = {topic: {} for topic in partitions}
+    for member_id, target in targets.items():
+        for one in sorted(target, reverse=True):
+            held[one[0]].setdefault(member_id, []).append(one)
+    topics = sorted(partitions)
+    while any([_level(held[topic], subscribed[topic], targets) for topic in topics]):
         pass
     return targets
 
 
-def _move_one(targets: Targets, subscribed: Mapping[bytes, list[str]]) -> bool:
-    """Move a partition to a member that has at least two less; False: it is balanced."""
-    for owner in sorted(targets, key=lambda m: -len(targets[m])):
-        for one in sorted(targets[owner]):
-            least = min(subscribed[one[0]], key=lambda m: len(targets[m]))
-            if len(targets[least]) + 1 < len(targets[owner]):
-                targets[owner].remove(one)
-                targets[least].add(one)
-                return True
-    return False
+def _level(
+    held: dict[str, list[TopicPartition]], subscribed: Sequence[str], targets: Targets
+) -> bool:
+    """Move a topic's partitions to members that have at least two less; False: none had to move.
+
+    Args:
+        held: the partitions of the topic that each member has; changed.
+        subscribed: the members that want the topic.
+        targets: all partitions of all members; changed.
+    """
+    rich = [(-len(targets[member_id]), member_id) for member_id in held]
+    poor = [(len(targets[member_id]), member_id) for member_id in subscribed]
+    heapify(rich)
+    heapify(poor)
+    has_moved = False
+    while rich and poor:
+        least, to = poor[0]
+        most, giver = rich[0]
+        if least != len(targets[to]):
+            heapreplace(poor, (len(targets[to]), to))
+        elif not held[giver]:
+            heappop(rich)
+        elif -most != len(targets[giver]):
+            heapreplace(rich, (-len(targets[giver]), giver))
+        elif -most < least + 2:
+            break
+        else:
+            one = held[giver].pop()
+            targets[giver].remove(one)
+            targets[to].add(one)
+            if to not in held:
+                held[to] = []
+                heappush(rich, (-len(targets[to]), to))
+            held[to].append(one)
+            has_moved = True
+    return has_moved
 
 
 DEFAULT_ASSIGNOR = "uniform"

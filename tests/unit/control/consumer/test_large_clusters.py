@@ -139,7 +139,7 @@ def test_twice_the_topics_are_twice_the_work(
         machine = fetching(cluster)
         return lambda: happen(cluster, machine)
 
-    assert growth_of(happening, 120) < 2.6
+    assert growth_of(happening, 120) < 2.4
 
 
 def test_a_quiet_turn_costs_the_same_however_many_partitions_there_are() -> None:

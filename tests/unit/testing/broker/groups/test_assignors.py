@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +16,7 @@ from kafka_fast.testing.broker.groups.assignors import (
     assign_range,
     assign_uniform,
 )
+from tests.work import growth_of
 
 A, B, C = b"a", b"b", b"c"
 
@@ -111,3 +116,24 @@ def test_uniform_is_as_even_as_the_subscriptions_let_it_be(
             gap = len(targets[giver.member_id]) - len(targets[taker.member_id])
             movable = [one for one in targets[giver.member_id] if one[0] in taker.topics]
             assert gap <= 1 or not movable
+
+
+@pytest.mark.parametrize(
+    ("assign", "alike"), [(assign_uniform, True), (assign_uniform, False), (assign_range, False)]
+)
+def test_twice_the_group_is_not_much_more_than_twice_the_work(
+    assign: Callable[..., object], alike: bool
+) -> None:
+    def assigning(size: int) -> Callable[[], object]:
+        chance = random.Random(7)
+        topics = [b"t%04d" % number for number in range(size)]
+        members = []
+        for number in range(size):
+            wanted = frozenset(topics if alike else chance.sample(topics, 4))
+            # The first members have all of their topics; the others have just joined.
+            had = frozenset((topic, place) for topic in wanted for place in range(4))
+            target = had if number < size // 8 else frozenset()
+            members.append(Subscriber(f"m{number:04}", None, wanted, target))
+        return lambda: assign(members, dict.fromkeys(topics, 4))
+
+    assert growth_of(assigning, 40) < 2.5
