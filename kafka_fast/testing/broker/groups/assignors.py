@@ -109,7 +109,7 @@ def _uniform_mixed(members: Sequence[Subscriber], partitions: Partitions) -> Tar
         for one in sorted(target, reverse=True):
             held[one[0]].setdefault(member_id, []).append(one)
     topics = sorted(partitions)
-    while any([_level(held[topic], subscribed[topic], targets) for topic in topics]):
+    while sum(_level(held[topic], subscribed[topic], targets) for topic in topics):
         pass
     return targets
 
