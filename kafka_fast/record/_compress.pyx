@@ -43,6 +43,7 @@ cdef enum:
 # Idle contexts by (codec, level). They are taken and given back under the GIL, but used without it.
 cdef dict idle_contexts = {}
 
+
 class OverLimitError(CorruptBatchError):
     """Decompression gives more than was allowed. `compression` says what has set the limit."""
 
