@@ -495,13 +495,14 @@ class ProducerControl(ClientControl[ProducerSettings]):
             return
         link = self.links.link(event.link_id)
         who = "its leader" if link is None else link.versions.node
+        by_name, by_number = self._refused_batches(event)
         hints: list[LeaderHint] = []
         for topic in body.responses:
             name = topic.name or self.cluster.topic_name(topic.topic_id) or ""
             for answer in topic.partition_responses:
                 if answer.error_code == 0:
                     continue
-                row = self._refused_batch(event, name, answer.index)
+                row = by_name.get(TopicPartition(name, answer.index)) or by_number[answer.index]
                 self._note_refusal(row, answer, who, now)
                 hint = answer.current_leader
                 if hint.leader_id >= 0 and name:
@@ -511,15 +512,21 @@ class ProducerControl(ClientControl[ProducerSettings]):
             changes = self.cluster.apply_leader_hints(hints, body.node_endpoints, now=now)
             self.discovery.apply(changes, now)
 
-    def _refused_batch(self, event: ProducePunt, topic: str, partition: int) -> BatchRow:
-        """Return which batch an error is about.
+    def _refused_batches(
+        self, event: ProducePunt
+    ) -> tuple[dict[TopicPartition, BatchRow], dict[int, BatchRow]]:
+        """Return the batches that an answer refuses, by partition, and by partition alone.
 
         An answer names a topic by the id that its request had. The metadata may have another by
         now; then only the partition tells.
         """
-        rows = [(self.routes.queue(row.queue_id), row) for row in event.batches]
-        rows.sort(key=lambda it: it[0].topic != topic)
-        return next(row for queue, row in rows if queue.partition == partition)
+        by_name: dict[TopicPartition, BatchRow] = {}
+        by_number: dict[int, BatchRow] = {}
+        for row in event.batches:
+            queue = self.routes.queue(row.queue_id)
+            by_name[TopicPartition(queue.topic, queue.partition)] = row
+            by_number.setdefault(queue.partition, row)
+        return by_name, by_number
 
     def _note_refusal(
         self, row: BatchRow, answer: PartitionProduceResponse, who: str, now: float

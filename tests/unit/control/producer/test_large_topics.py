@@ -8,7 +8,7 @@ import pytest
 
 from kafka_fast.config import producer_settings
 from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.control.producer.messages import ProducePunt, RouteWanted
+from kafka_fast.control.producer.messages import BatchRow, ProducePunt, RouteWanted
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import (
     LeaderIdAndEpoch,
@@ -64,7 +64,11 @@ def name_new_leaders(cluster: LargeCluster, machine: FakeMachine) -> None:
         ]
     )
     data = frame.encode_response(body, 13, 0)[4:]
-    machine.event(ProducePunt(machine.link_to(1), 13, data))
+    refused = [
+        BatchRow(queue.id, 0, queue.id, 0, NOT_LEADER, -1, 0, 1, 100, 100, 1, False)
+        for queue in machine.control.routes.queues_of(topic)
+    ]
+    machine.event(ProducePunt(machine.link_to(1), 13, data, tuple(refused)))
     leader = machine.control.cluster.leader(topic, 0)
     assert leader is not None
     assert leader.id == cluster.leader(0)
