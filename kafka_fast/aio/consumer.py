@@ -143,18 +143,17 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
     def __aiter__(self) -> AsyncIterator[ConsumerRecord[K_co, V_co]]:
         """Read record by record, without end; as `kafka_fast.Consumer.__iter__`."""
         with self._turn:
-            self._unread.come_back()
             records = self._unread.the_iterator()
-            frame = looping_frame(sys._getframe(1))
+            frame = looping_frame(sys._getframe().f_back)
             return AsyncRecords(records, self._next_record, frame, self._core.plane)
 
     async def _next_record(self, loop: AsyncRecords) -> ConsumerRecord:
         """Let other tasks run, if the event loop was held for too long; return the next record."""
-        loop.begin_next()
-        if loop.is_new():
-            await self._driver.run(self._calls.begin_loop())
+        is_first = loop.begin_next()
         with self._turn:
             self._unread.come_back()  # a cancellation from here on interrupts no work
+            if is_first:
+                await self._driver.run(self._calls.begin_loop())
             await self._driver.yield_if_due()
             self._core.waits.check_wakeup()
         if self._unread.the_iterator().has_next():

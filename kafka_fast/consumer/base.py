@@ -106,8 +106,8 @@ class ConsumerBase:
             gone = frozenset(self._reading.intake.partitions) - frozenset(wanted)
             if gone:
                 self._membership.commit_in_background()
-            self._unread.forget(gone)
             self._reading.assign(wanted)
+            self._unread.forget(gone)
 
     def assignment(self) -> set[TopicPartition]:
         """Return the partitions that are read now."""
@@ -168,8 +168,8 @@ class ConsumerBase:
         with self._turn:
             (own,) = self._calls.assigned([partition])
             at = offset_to_read(offset, own)
-            self._unread.forget({own})
             self._reading.seek(own, at.offset, at.leader_epoch)
+            self._unread.drop_unread({own})
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Read on from the first offset of these partitions; without any, of all assigned ones."""
@@ -193,9 +193,9 @@ class ConsumerBase:
     def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
         with self._turn:
             own = self._calls.assigned(partitions or self._reading.intake.partitions)
-            self._unread.forget(own)
             for partition in own:
                 self._reading.look_up(partition, reset)
+            self._unread.drop_unread(own)
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Hand over no records of these partitions until `resume`; fetched records are kept."""

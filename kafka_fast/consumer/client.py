@@ -143,20 +143,22 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Read record by record, without end; `wakeup` ends the loop after the current record.
 
         A record is covered by automatic commits when the next one is asked for, or another loop
-        begins. A `for` statement that is left by `break` or `return` covers its last record, too;
-        one that is left by an exception does not. The records that a loop has not reached come with
-        the next poll or loop.
+        begins. A `for` statement over the consumer itself that is left by `break` or `return`
+        covers its last record, too; one that is left by an exception does not. The records that a
+        loop has not reached come with the next poll or loop.
         """
         with self._turn:
-            self._unread.come_back()
-            self._core.driver.run(self._calls.begin_loop())
             records = self._unread.the_iterator()
-            return BlockingRecords(records, self._ask, looping_frame(sys._getframe(1)))
+            return BlockingRecords(records, self._ask, looping_frame(sys._getframe().f_back))
 
-    def _ask(self) -> None:
-        """Note that a loop asks for its next record."""
+    def _ask(self, is_first: bool) -> None:
+        """Note that a loop asks for its next record, which may be its first."""
         with self._turn:
-            self._unread.ask()
+            self._unread.come_back()
+            if is_first:
+                self._core.driver.run(self._calls.begin_loop())
+            self._core.waits.check_wakeup()
+            self._unread.reach()
 
     def _refill(self, handover: RecordHandover, max_records: int | None = None) -> None:
         """Wait for records without limit and take them; all records before are covered."""
@@ -313,10 +315,10 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Commit if that is automatic, tell the listener, leave the group, and stop. Any thread.
 
         An automatic commit covers a record only if the next one was asked for, or if a `for`
-        statement was left after it by `break` or `return`. So the records of the last poll or batch
-        are not committed: call `commit` for these. While an exception is being handled, the last
-        record of a loop is not committed in any case. In a listener that this call runs,
-        `commit()` without arguments commits no more either.
+        statement over the consumer itself was left after it by `break` or `return`. So the records
+        of the last poll or batch are not committed: call `commit` for these. While an exception is
+        being handled, the last record of a loop is not committed in any case. In a listener that
+        this call runs, `commit()` without arguments commits no more either.
 
         A static member (group.instance.id) does not leave: its partitions wait for its return.
 

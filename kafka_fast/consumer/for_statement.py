@@ -5,12 +5,18 @@ iterator is the end of the loop. An iterator in a variable outlives an exception
 caught: it may be dropped much later, without an exception. So the caller's bytecode has to say that
 the iterator goes into a `for` statement at once:
 
-    for record in consumer              GET_ITER, FOR_ITER
-    for record in islice(consumer, 10)  a call, GET_ITER, FOR_ITER; the C iterator is on the stack
-    async for record in consumer        GET_AITER, GET_ANEXT
+    for record in consumer         GET_ITER, FOR_ITER
+    async for record in consumer   GET_AITER, GET_ANEXT
 
-Bytecode that is not known here, such as that of a later Python, is no `for` statement. Then the
-last record of a loop is done only when the next one is asked for.
+These are no such statements:
+
+* A loop over what a call has made of the consumer. `groupby`, `zip` and `takewhile` take a record
+  that the body does not get, and other iterators may keep ours.
+* A loop in a generator. The work on a record is done by the generator's caller, whose exception
+  the generator may never see.
+* Bytecode that is not known here, such as that of a later Python.
+
+Then the last record of a loop is done only when the next one is asked for.
 """
 
 from __future__ import annotations
@@ -26,16 +32,29 @@ IGNORED = frozenset({"CACHE", "EXTENDED_ARG", "SETUP_FINALLY"})
 STATEMENTS = ("GET_ITER", "FOR_ITER"), ("GET_AITER", "GET_ANEXT")
 """How a statement begins: it gets the iterator, and asks it for the first item."""
 
+LENGTH = 2
+"""Instructions of such a beginning."""
 
-def looping_frame(frame: FrameType) -> FrameType | None:
-    """Return the frame if a `for` statement of it has just called `__iter__` or `__aiter__`."""
+GENERATOR = 0x20 | 0x200
+"""CO_GENERATOR and CO_ASYNC_GENERATOR of `inspect`, whose import takes milliseconds."""
+
+
+def looping_frame(frame: FrameType | None) -> FrameType | None:
+    """Return the frame if a `for` statement of it has just called `__iter__` or `__aiter__`.
+
+    Args:
+        frame: The caller's; None: the call has come from C, and from no frame.
+    """
     # Here: it costs a millisecond, which a consumer that never loops need not pay.
     from opcode import opname
 
-    code, at = frame.f_code.co_code, frame.f_lasti
-    following = (opname[code[pos]] for pos in range(at, len(code), WORD))
-    names = (name for name in following if name not in IGNORED)
-    current, second = next(names, None), next(names, None)
-    if (current, second) in STATEMENTS or (second, next(names, None)) == STATEMENTS[0]:
-        return frame
-    return None
+    if frame is None or frame.f_code.co_flags & GENERATOR:
+        return None
+    code = frame.f_code.co_code
+    begins: list[str] = []
+    for at in range(frame.f_lasti, len(code), WORD):
+        if (name := opname[code[at]]) not in IGNORED:
+            begins.append(name)
+            if len(begins) == LENGTH:
+                break
+    return frame if tuple(begins) in STATEMENTS else None

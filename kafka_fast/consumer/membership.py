@@ -269,8 +269,8 @@ class Membership:
         finally:
             left = [it for it in self._reading.intake.partitions if it not in wanted.partitions]
             self._untold -= wanted.partitions
-            self._unread.forget(wanted.partitions)
             self._reading.assign(left, by_hand=False)
+            self._unread.forget(wanted.partitions)
             kind = "lost" if wanted.lost else "revoked"
             self._note(kind, owned, generation, wanted.reason, began)
         if interruptions:
@@ -410,7 +410,7 @@ class Membership:
         self._core.call(lambda now: commits.settle(None, lambda now: finished.set(True), now))
         try:
             yield from self._core.waits.wait(
-                finished, deadline, "finishing commits", is_shielded=True
+                finished, deadline, "finishing commits", may_wake=False, is_shielded=True
             )
         except KafkaError as error:
             logger.warning("%s: what was read may be read again", error)

@@ -57,7 +57,7 @@ class RecordHandover:
         self.rest_before: Mapping[TopicPartition, OffsetAndMetadata] | None = None
         """First offset in `rest` by partition."""
         self.undo_rest: Callable[[], None] | None = None
-        """Gives `rest` back to the iteration."""
+        """Gives the iteration what it had before."""
         self.is_settled = False
         """Whether `settle` has returned the records."""
 

@@ -45,7 +45,7 @@ class ConsumerSteps:
         self._core = core
         self._settings = settings
         self._reading = core.reading
-        self.unread = Unread(core.reading, core.waits, refill)
+        self.unread = Unread(core.reading, refill)
         self.membership = Membership(consumer, core, self.unread, settings)
 
     # Records
@@ -132,8 +132,9 @@ class ConsumerSteps:
             yield from self.membership.unsubscribe(deadline)
         else:
             yield from self.membership.commit_covered(deadline)
-        self.unread.forget(self._reading.intake.partitions)
+        gone = self._reading.intake.partitions
         self._reading.assign(())
+        self.unread.forget(gone)
 
     def close(self, deadline: float, *, is_interrupted: bool) -> Steps[None]:
         """Commit if that is automatic, leave the group, and end both planes.
@@ -142,6 +143,7 @@ class ConsumerSteps:
             deadline: when to give up waiting for brokers.
             is_interrupted: whether an exception is on its way; see `Unread.give_up`.
         """
+        self.unread.interrupt()  # a loop over records ends after the current record
         try:
             if not self._core.closed:  # otherwise an interrupted `close` has left the group
                 self.unread.give_up(is_interrupted=is_interrupted)
@@ -157,6 +159,7 @@ class ConsumerSteps:
     def _end(self) -> Steps[None]:
         """End both planes."""
         try:
-            self.unread.forget(self._reading.intake.partitions)  # so a loop over records ends
-        finally:
             yield InThread(self._core.close)
+        finally:
+            # Behind the close: if it is interrupted, the next one would commit unread records.
+            self.unread.forget(self._reading.intake.partitions)

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 from kafka_fast.consumer.reading import Reading
 from kafka_fast.consumer.record_handover import RecordHandover
-from kafka_fast.consumer.waits import Waits
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords, RecordIterator, iterate
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -43,16 +43,14 @@ class _InHand(enum.Enum):
 class Unread:
     """The unread records of a consumer's iteration. User's thread only."""
 
-    def __init__(self, reading: Reading, waits: Waits, refill: Refill) -> None:
+    def __init__(self, reading: Reading, refill: Refill) -> None:
         """Begin without records.
 
         Args:
             reading: knows the positions, and reports recreated topics.
-            waits: knows whether the consumer was woken.
             refill: waits for the next records of an iteration, and takes them.
         """
         self._reading = reading
-        self._waits = waits
         self._refill = refill
         self._iterator: RecordIterator | None = None
         self._held: dict[TopicPartition, ConsumerRecords] = {}  # by paused partition
@@ -61,7 +59,7 @@ class Unread:
         # The next four begin empty when the user comes back for more records.
         self._begun: dict[TopicPartition, OffsetAndMetadata] = {}  # records also worked on
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}  # by hand
-        self._moved: set[TopicPartition] = set()  # dropped, or moved by `seek`
+        self._moved: set[TopicPartition] = set()  # see `forget`
         self._given_up: dict[TopicPartition, OffsetAndMetadata] = {}  # see `give_up`
         # Records of a recreated topic are forgotten: their offsets mean nothing in the new topic.
         reading.forget_with(self.forget)
@@ -125,18 +123,18 @@ class Unread:
 
     def come_back(self) -> None:
         """Note that the user asks for more: all records that the user got before are covered."""
-        self._in_hand = _InHand.NOTHING
+        self._note_in_hand(_InHand.NOTHING)
         if self._begun or self._committed or self._moved or self._given_up:
             self._begun, self._committed, self._moved, self._given_up = {}, {}, set(), {}
 
-    def _hand_out(self, what: _InHand) -> None:
-        """Note what goes to the user now.
+    def _note_in_hand(self, what: _InHand) -> None:
+        """Note what the user has from now on.
 
         A partition may have been revoked, or moved, and come back before that in the same poll.
         """
         self._in_hand = what
-        if self._iterator is not None and what is _InHand.RECORDS:
-            self._iterator.detach()
+        if self._iterator is not None and what is not _InHand.ONE:
+            self._iterator.detach()  # a loop that goes on has to ask, which says that it has one
         if self._moved:
             self._moved = set()
 
@@ -153,18 +151,8 @@ class Unread:
         """
         self._given_up.update(self._first_in_hand(is_interrupted=is_interrupted))
 
-    def ask(self) -> None:
-        """Note that a loop asks for its next record.
-
-        Raises:
-            WakeupError: another caller called `wakeup`, or closes the consumer.
-        """
-        self.come_back()
-        self._waits.check_wakeup()
-        self.reach()
-
     def interrupt(self) -> None:
-        """Have a loop call `ask` for its next record. Any thread."""
+        """Have the next record of a loop need attention. Any thread."""
         if self._iterator is not None:
             self._iterator.interrupt()
 
@@ -178,22 +166,24 @@ class Unread:
         handover = RecordHandover()
         try:
             self._refill(handover)
-            records = self.settle(handover)
-            self.reach()
-            return records
+            return self.go_on(handover)
         except BaseException:
             self.take_back(handover)
             raise
 
-    def go_on(self, handover: RecordHandover) -> None:
-        """Have the iterator go on with taken records: an event loop's iterator cannot refill."""
-        records = handover.settle()
-        self.the_iterator().put(records)
+    def go_on(self, handover: RecordHandover) -> ConsumerRecords:
+        """Have the iterator go on with taken records; return these."""
+        iterator = self.the_iterator()
+        if handover.undo_rest is None:
+            handover.undo_rest = partial(iterator.put, ConsumerRecords())
+        records = self.settle(handover)
+        iterator.put(records)
         self.reach()
+        return records
 
     def reach(self) -> None:
         """Note that the iterator's next record goes to the user, after `come_back`."""
-        self._hand_out(_InHand.ONE)
+        self._note_in_hand(_InHand.ONE)
 
     def begin(self, handover: RecordHandover) -> None:
         """Note the handover of a call that is about to take records."""
@@ -219,45 +209,64 @@ class Unread:
 
     def settle(self, handover: RecordHandover) -> ConsumerRecords:
         """Return the taken records, which the user now has."""
-        records = handover.settle()
-        self._hand_out(_InHand.RECORDS)
-        return records
+        # First: a signal handler that closes, in between, commits none of these records.
+        self._note_in_hand(_InHand.RECORDS)
+        return handover.settle()
 
     def take_back(self, handover: RecordHandover) -> None:
         """Give taken records back: the user did not get them. They come next, uncommitted."""
         handover.take_back()
         if self._handover is handover:  # otherwise another thread has the turn
-            self._in_hand = _InHand.NOTHING
+            self._note_in_hand(_InHand.NOTHING)
+
+    # The position of a partition is behind its unread records. So these are dropped only after the
+    # partition was moved or given up, and are never without a place in between: a signal handler
+    # that closes there would commit them.
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Drop all unread records of these partitions."""
+        """Forget all records of partitions that are not read any more, or of a recreated topic."""
         gone = frozenset(partitions)
         self._moved |= gone
-        self._take_out(gone)
+        self.drop_unread(gone)
+
+    def drop_unread(self, partitions: Iterable[TopicPartition]) -> None:
+        """Drop the unread records of partitions that the user has moved.
+
+        What the user has of these partitions stays uncovered, wherever the position is now.
+        """
+        gone = frozenset(partitions)
+        dropped, others = self._split_rest(gone)
+        if dropped:
+            self._go_on_with(others)
         for partition in gone & self._held.keys():
             del self._held[partition]
 
     def hold(self, partitions: Iterable[TopicPartition]) -> None:
         """Hold the unread records of paused partitions back."""
-        for partition, records in self._take_out(frozenset(partitions)).items():
-            self._held[partition] = records
+        held, others = self._split_rest(frozenset(partitions))
+        if held:
+            self._held.update(held)
+            self._go_on_with(others)
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         """Put records of resumed partitions back into the iteration."""
-        back = [self._held.pop(it) for it in partitions if it in self._held]
+        back = {it: self._held[it] for it in partitions if it in self._held}
         if back:
-            self._go_on_with([*back, self._rest()])
+            self._go_on_with([*back.values(), self._rest()])
+            for partition in back:
+                del self._held[partition]
 
-    def _take_out(
+    def _split_rest(
         self, partitions: frozenset[TopicPartition]
-    ) -> dict[TopicPartition, ConsumerRecords]:
-        """Take these partitions' records out of the iteration; return them."""
-        parts = self._rest().by_partition() if partitions else {}
-        taken = {it: records for it, records in parts.items() if it in partitions}
-        if taken:
-            kept = [records for it, records in parts.items() if it not in taken]
-            self._go_on_with(kept)
-        return taken
+    ) -> tuple[dict[TopicPartition, ConsumerRecords], list[ConsumerRecords]]:
+        """Return what the iteration still has of these partitions, and what it has of others."""
+        those, others = {}, []
+        for partition, records in self._rest().by_partition().items() if partitions else ():
+            if partition in partitions:
+                those[partition] = records
+            else:
+                others.append(records)
+        return those, others
 
     def _go_on_with(self, several: Iterable[ConsumerRecords]) -> None:
         """Iterate over these records instead of the rest."""

@@ -185,7 +185,7 @@ SHAPES: dict[str, Shape] = {
         """,
         FAILS,
     ),
-    "raise, seek elsewhere and back, close": Shape(
+    "raise, pause and resume, close": Shape(
         """
         try:
             LOOP:
@@ -193,6 +193,54 @@ SHAPES: dict[str, Shape] = {
         except ValueError:
             consumer.pause(case.partition)
             consumer.resume(case.partition)
+        AWAIT consumer.close()
+        """,
+        FAILS,
+    ),
+    "seek forward, raise, close": Shape(
+        """
+        try:
+            LOOP:
+                if record.offset == 13:
+                    consumer.seek(case.partition, 25)
+                case.handle(record)
+        except ValueError:
+            pass
+        AWAIT consumer.close()
+        """,
+        FAILS,
+    ),
+    "raise, seek to the end, close": Shape(
+        """
+        try:
+            LOOP:
+                case.handle(record)
+        except ValueError:
+            consumer.seek_to_end()
+            AWAIT consumer.position(case.partition)
+        AWAIT consumer.close()
+        """,
+        FAILS,
+    ),
+    "raise, seek back, close": Shape(
+        """
+        try:
+            LOOP:
+                case.handle(record)
+        except ValueError:
+            consumer.seek(case.partition, 12)
+        AWAIT consumer.close()
+        """,
+        12,
+    ),
+    "raise, assign nothing and the same again, close": Shape(
+        """
+        try:
+            LOOP:
+                case.handle(record)
+        except ValueError:
+            consumer.assign([])
+            consumer.assign([case.partition])
         AWAIT consumer.close()
         """,
         FAILS,
@@ -330,19 +378,115 @@ SHAPES: dict[str, Shape] = {
                 break
         consumer.close()
         """,
-        DONE,
+        FAILS,  # what such an iterator has read ahead is not known; the same holds below
         None,
         is_for_all=False,
     ),
     "islice to its end": Shape(
         """
-        for record in case.islice(consumer, 14):
+        for record in case.itertools.islice(consumer, 14):
             case.work(record)
         consumer.close()
         """,
-        DONE,
+        FAILS,
         None,
         is_for_all=False,
+    ),
+    "zip with something shorter": Shape(
+        """
+        for record, number in zip(consumer, range(13)):
+            case.work(record)
+        consumer.close()
+        """,
+        FAILS,  # and one record more was read, which the body did not get
+        None,
+        is_for_all=False,
+    ),
+    "takewhile": Shape(
+        """
+        for record in case.itertools.takewhile(lambda record: record.offset < 13, consumer):
+            case.work(record)
+        consumer.close()
+        """,
+        FAILS,
+        None,
+        is_for_all=False,
+    ),
+    "break within groupby": Shape(
+        """
+        for key, records in case.itertools.groupby(consumer, lambda record: record.offset // 13):
+            for record in records:
+                case.work(record)
+            break
+        consumer.close()
+        """,
+        FAILS,
+        None,
+        is_for_all=False,
+    ),
+    "raise with an iterator that a C function keeps": Shape(
+        """
+        iterate = case.functools.lru_cache(case.operator.methodcaller("__iter__"))
+        try:
+            for record in iterate(consumer):
+                case.handle(record)
+        except ValueError:
+            pass
+        iterate.cache_clear()
+        consumer.close()
+        """,
+        FAILS,
+        None,
+        is_for_all=False,
+    ),
+    "raise in the caller of a generator that returns": Shape(
+        """
+        DEF records():
+            LOOP:
+                try:
+                    yield record
+                except GeneratorExit:
+                    return
+        DEF read():
+            FOR record in records():
+                case.handle(record)
+        try:
+            AWAIT read()
+        except ValueError:
+            pass
+        AWAIT case.collect_garbage()
+        AWAIT consumer.close()
+        """,
+        FAILS,
+    ),
+    "iter() of the consumer in the body": Shape(
+        """
+        try:
+            LOOP:
+                case.iterate(consumer)
+                case.handle(record)
+        except ValueError:
+            pass
+        AWAIT consumer.close()
+        """,
+        FAILS,
+    ),
+    "a poll that raises in the body, and later a body that does": Shape(
+        """
+        try:
+            LOOP:
+                if record.offset == 11:
+                    AWAIT consumer.commit(record, sync=False, callback=case.complain)
+                    AWAIT case.wait_for_callback(consumer)
+                    with case.suppressed():
+                        AWAIT consumer.poll(0)
+                case.handle(record)
+        except ValueError:
+            pass
+        AWAIT consumer.close()
+        """,
+        FAILS,
+        None,  # has asked for the next batch
     ),
     # ---- the loop is left ----
     "break, with": Shape(

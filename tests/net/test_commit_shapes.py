@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import gc
 import itertools
+import operator
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from kafka_fast import Consumer, TopicPartition, WakeupError, aio
+from kafka_fast import Consumer, RebalanceListener, TopicPartition, WakeupError, aio
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.commit_shapes import BATCH, COUNT, PLACE, SHAPES, WAYS, Shape, program_of
@@ -33,7 +37,7 @@ class Case:
     """What a program works with, and what it has done."""
 
     WakeupError = WakeupError
-    islice = staticmethod(itertools.islice)
+    functools, itertools, operator = functools, itertools, operator
 
     def __init__(self, partition: TopicPartition, *, is_async: bool) -> None:
         self.partition = partition
@@ -75,6 +79,10 @@ class Case:
     def clean_up(self) -> None:
         pass
 
+    def complain(self, offsets: object, error: object) -> None:
+        """Fail as the callback of a commit."""
+        raise ValueError
+
     # ---- what is another in asyncio ----
 
     def iterate(self, consumer: Any) -> Any:
@@ -91,6 +99,15 @@ class Case:
 
     def suppressed(self) -> Any:
         return contextlib.suppress(ValueError)
+
+    def wait_for_callback(self, consumer: Any) -> Any:
+        """Wait until the next poll will call a commit's callback."""
+        wait = functools.partial(eventually, lambda: consumer._membership.has_to_act)
+        return asyncio.to_thread(wait) if self._is_async else wait()
+
+    def collect_garbage(self) -> Any:
+        gc.collect()
+        return asyncio.get_running_loop().shutdown_asyncgens() if self._is_async else None
 
     @contextlib.contextmanager
     def resource(self) -> Iterator[None]:
@@ -291,3 +308,30 @@ def test_a_rebalance_in_a_poll_commits_what_was_asked_past(kafka: EmbeddedKafka)
         second.subscribe([topic])
         poll_until([first, second], lambda: len(second.assignment()) == 1)
         assert committed(kafka, topic) == {(topic, 0): COUNT, (topic, 1): COUNT}
+
+
+def test_a_loop_ends_after_its_record_while_another_thread_closes(
+    kafka: EmbeddedKafka, topic: str
+) -> None:
+    """Not only when the close has ended: what is handled until then is not committed."""
+    closes, go_on = threading.Event(), threading.Event()
+
+    class Slow(RebalanceListener):
+        def on_partitions_revoked(self, consumer: object, partitions: object) -> None:
+            closes.set()
+            assert go_on.wait(TIMEOUT)
+
+    fill(kafka, topic, COUNT)
+    handled: list[int] = []
+    with Consumer(config_on(kafka, topic)) as consumer, ThreadPoolExecutor(1) as other:
+        consumer.subscribe([topic], listener=Slow())
+        with contextlib.suppress(WakeupError):
+            for record in consumer:
+                handled.append(record.offset)
+                if record.offset == PLACE:
+                    closing = other.submit(consumer.close)
+                    assert closes.wait(TIMEOUT)
+        go_on.set()
+        closing.result(TIMEOUT)
+    assert handled == list(range(PLACE + 1))
+    assert committed(kafka, topic) == {(topic, 0): PLACE}

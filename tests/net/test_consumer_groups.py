@@ -386,6 +386,34 @@ class TestLeaving:
         member.close()
         assert committed(kafka, f"group-of-{topic}")[topic, 0] == 10
 
+    def test_a_wakeup_does_not_keep_close_from_finishing_commits(
+        self,
+        kafka: EmbeddedKafka,
+        member_on: MakeConsumer,
+        topic: str,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        fill(kafka, topic, 10)
+        member = member_on(enable_auto_commit=False)
+        read(member, 10)
+        kafka.faults.delay(0.2, api=OFFSET_COMMIT, count=1)
+        member.commit(sync=False)
+        member.wakeup()
+        member.close()
+        assert committed(kafka, f"group-of-{topic}")[topic, 0] == 10
+        assert "read again" not in caplog.text
+
+    def test_a_wakeup_is_not_lost_when_a_member_leaves(
+        self, member_on: MakeConsumer, topic: str, every: set[TopicPartition]
+    ) -> None:
+        member = member_on()
+        poll_until([member], lambda: member.assignment() == every)
+        member.wakeup()
+        member.unsubscribe()
+        member.subscribe([topic])
+        with pytest.raises(WakeupError):
+            member.poll(0)
+
     def test_close_ends_by_its_deadline_when_nobody_answers(
         self, kafka: EmbeddedKafka, member_on: MakeConsumer, topic: str, every: set[TopicPartition]
     ) -> None:

@@ -1,7 +1,7 @@
-"""Ctrl-C in a call that takes records: nobody got them, so they come next.
+"""A signal in a call: Ctrl-C loses no record, and a handler that closes commits none too many.
 
-Python raises KeyboardInterrupt where it looks for signals, which differs from version to version.
-Here a tracer raises it before each instruction (or line) of the package's frames in turn.
+Python runs handlers where it looks for signals, which differs from version to version. Here a
+tracer acts before each instruction (or line) of the package's frames, in turn.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ import kafka_fast
 from kafka_fast import Consumer, ConsumerRecord, TopicPartition
 from kafka_fast.net import process_life
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from tests.net.consuming import MakeConsumer, committed, fill
+from tests.net.consuming import MakeConsumer, committed, fill, partitions_of
 from tests.net.lives import in_loop
+from tests.net.producing import new_topic
 from tests.waiting import TIMEOUT, eventually
 
 COUNT = 20_000
+BATCH = 10
 PACKAGE = str(Path(kafka_fast.__file__).parent) + os.sep
 
 T = TypeVar("T")
@@ -39,19 +41,15 @@ def is_return(frame: FrameType) -> bool:
 
 
 @contextmanager
-def interrupt_at(place: int, event: str = "opcode") -> Iterator[None]:
-    """Raise KeyboardInterrupt at the nth place in the package that this thread passes."""
-    left = place
+def acting(act: Callable[[FrameType], object], event: str = "opcode") -> Iterator[None]:
+    """Call `act` before each instruction (or line) of the package, but for those that return."""
 
     def look(frame: FrameType, what: str, arg: object) -> Any:
-        nonlocal left
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
         frame.f_trace_opcodes = event == "opcode"
         if what == event and not is_return(frame):
-            left -= 1
-            if left == 0:
-                raise KeyboardInterrupt
+            act(frame)
         return look
 
     before = sys.gettrace()
@@ -64,14 +62,34 @@ def interrupt_at(place: int, event: str = "opcode") -> Iterator[None]:
         sys.settrace(before)
 
 
+def interrupted_at(place: int, call: Callable[[], T], event: str = "opcode") -> T:
+    """Raise KeyboardInterrupt at the nth place in the package that a call passes.
+
+    A tracer's exception can leave another one marked as being handled (in CPython 3.11), which a
+    consumer sees when it closes. A generator has such marks of its own, which end with it.
+    """
+    left = place
+
+    def interrupt(_: FrameType) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+
+    def generator() -> Iterator[T]:
+        yield call()
+
+    with acting(interrupt, event):
+        return next(generator())
+
+
 def once_more(prepare: Callable[[], object], call: Callable[[], T]) -> list[T]:
     """Interrupt a call at each line in turn; return what it gives when it is made once more."""
     found = []
     for place in itertools.count(1):
         prepare()
         try:
-            with interrupt_at(place, "line"):
-                call()
+            interrupted_at(place, call, "line")
         except KeyboardInterrupt:
             found.append(call())
         else:
@@ -119,8 +137,7 @@ def test_ctrl_c_anywhere_loses_nothing(consumer: Consumer, way: str, *, is_in_a_
             assert next(iter(consumer)).offset == at
             at += 1
         try:
-            with interrupt_at(place):
-                found = WAYS[way](consumer)
+            found = interrupted_at(place, lambda: WAYS[way](consumer))
         except KeyboardInterrupt:
             assert consumer.position(partition) == at
             assert consumer.current_lag(partition) == COUNT - at
@@ -178,8 +195,7 @@ def test_ctrl_c_in_a_rebalance_leaves_a_member_that_reads(
             assert consumer.metrics()["rebalances"][-1].kind == "revoked"
             eventually(lambda: consumer._reading.has_group_news)
         try:
-            with interrupt_at(place, "line"):
-                consumer.poll(0)
+            interrupted_at(place, lambda: consumer.poll(0), "line")
         except KeyboardInterrupt:
             (value,) = fill(kafka, topic, 1)
             records = eventually(lambda: consumer.poll(0.05))
@@ -187,6 +203,98 @@ def test_ctrl_c_in_a_rebalance_leaves_a_member_that_reads(
         else:
             break
     assert place > 20, "there are more places than that"
+
+
+# ---- a handler that closes ----
+
+
+def poll_once(consumer: Consumer) -> Iterator[ConsumerRecord]:
+    return iter(consumer.poll(TIMEOUT))
+
+
+def loop_to_the_end_of_a_batch(consumer: Consumer) -> Iterator[ConsumerRecord]:
+    return itertools.islice(consumer, BATCH)
+
+
+def loop_into_a_batch(consumer: Consumer) -> Iterator[ConsumerRecord]:
+    return itertools.islice(consumer, BATCH // 2)
+
+
+BEFORE = (poll_once, loop_to_the_end_of_a_batch, loop_into_a_batch)
+
+CALLS: dict[str, Callable[[Consumer, list[TopicPartition]], object]] = {
+    "poll": lambda consumer, partitions: consumer.poll(TIMEOUT),
+    "step": lambda consumer, partitions: next(iter(consumer)),
+    "batch": lambda consumer, partitions: next(consumer.batches()),
+    "pause": lambda consumer, partitions: consumer.pause(*partitions),
+    "pause one": lambda consumer, partitions: consumer.pause(partitions[0]),
+    "pause the other": lambda consumer, partitions: consumer.pause(partitions[1]),
+    "pause, resume": lambda consumer, partitions: (
+        consumer.pause(*partitions),
+        consumer.resume(*partitions),
+    ),
+    "seek": lambda consumer, partitions: [consumer.seek(it, 0) for it in partitions],
+    "seek to the beginning": lambda consumer, partitions: consumer.seek_to_beginning(),
+    "assign": lambda consumer, partitions: consumer.assign([]),
+    "position": lambda consumer, partitions: consumer.position(partitions[0]),
+    "unsubscribe": lambda consumer, partitions: consumer.unsubscribe(),
+    "close": lambda consumer, partitions: consumer.close(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("before", BEFORE)
+def test_no_moment_of_a_call_covers_what_the_user_has_not_done(
+    kafka: EmbeddedKafka,
+    consumer_on: MakeConsumer,
+    call: str,
+    before: Callable[[Consumer], Iterator[ConsumerRecord]],
+) -> None:
+    """A close in the middle of a call commits what is covered at that moment."""
+    topic = new_topic(kafka, "moments", 2)
+    partitions = partitions_of(topic, 2)
+    for partition in partitions:
+        fill(kafka, topic, 8, partition.partition)  # a batch may have records of both
+    consumer = consumer_on(group_id=topic, enable_auto_commit=False, max_poll_records=BATCH)
+    consumer.assign(partitions)
+    eventually(lambda: consumer.metrics()["chunks"] == 2, "all records")
+    done = dict.fromkeys(partitions, 0)
+    for record in before(consumer):
+        done[TopicPartition(record.topic, record.partition)] = record.offset + 1
+    assert sum(done.values()) > 0
+    too_many: set[tuple[str, int]] = set()
+    places = 0
+
+    def look(frame: FrameType) -> None:
+        nonlocal places
+        places += 1
+        covered = {} if consumer._core.closed else consumer._unread.covered()
+        if any(at.offset > done[partition] for partition, at in covered.items()):
+            too_many.add((frame.f_code.co_name, frame.f_lineno))
+
+    with acting(look):
+        CALLS[call](consumer, partitions)
+    assert not too_many
+    assert places > 100, "there are more places than that"
+
+
+def test_a_handler_that_closes_as_records_come_commits_none_of_them(
+    kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str
+) -> None:
+    fill(kafka, topic, 30)
+    partition = TopicPartition(topic, 0)
+    consumer = consumer_on(group_id=topic, max_poll_records=BATCH)
+    consumer.assign([partition])
+    assert len(consumer.poll(TIMEOUT)) == BATCH
+
+    def close_at_the_end(frame: FrameType) -> None:
+        if frame.f_code.co_name == "settle":
+            consumer.close()
+
+    with acting(close_at_the_end):
+        assert consumer.poll(TIMEOUT).offsets() == list(range(BATCH, 2 * BATCH))
+    assert consumer._core.has_ended
+    assert committed(kafka, topic) == {partition: BATCH}
 
 
 # ---- an event loop ----
@@ -197,8 +305,7 @@ def interrupted_in(
 ) -> tuple[list[int], bool]:
     """Interrupt a task at a line; return what it gives all the same, and whether it was."""
     try:
-        with interrupt_at(place, "line"):
-            loop.run_until_complete(task)
+        interrupted_at(place, lambda: loop.run_until_complete(task), "line")
     except KeyboardInterrupt:
         task.cancel()  # as asyncio.run does
         with suppress(asyncio.CancelledError, KeyboardInterrupt):
@@ -251,8 +358,7 @@ def closed_twice(make: Callable[[], Consumer], step: int) -> Iterator[Consumer]:
         before = len(process_life.living)
         consumer = make()
         try:
-            with interrupt_at(place, "line"):
-                consumer.close()
+            interrupted_at(place, consumer.close, "line")
         except KeyboardInterrupt:
             consumer.close()
             assert len(process_life.living) == before

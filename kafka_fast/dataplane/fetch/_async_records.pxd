@@ -7,4 +7,3 @@ from kafka_fast.dataplane.fetch._record_loop cimport RecordLoop
 cdef class AsyncRecords(RecordLoop):
     cdef object wait             # returns a coroutine that waits, and returns the next record
     cdef DataPlane plane         # knows the time
-    cdef bint has_begun          # the first record was asked for

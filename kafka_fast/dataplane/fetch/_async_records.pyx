@@ -36,12 +36,6 @@ cdef class AsyncRecords(RecordLoop):
         self.wait = wait
         self.plane = plane
 
-    def is_new(self) -> bool:
-        """Return whether the first record is asked for; the next call returns False."""
-        cdef bint is_new = not self.has_begun
-        self.has_begun = True
-        return is_new
-
     def __aiter__(self):
         return self
 

@@ -11,6 +11,6 @@ from kafka_fast.dataplane.fetch._record_loop import RecordLoop
 @final
 class BlockingRecords(RecordLoop, Iterator[ConsumerRecord]):
     def __init__(
-        self, records: RecordIterator, ask: Callable[[], object], frame: FrameType | None
+        self, records: RecordIterator, ask: Callable[[bool], object], frame: FrameType | None
     ) -> None: ...
     def __next__(self) -> ConsumerRecord: ...

@@ -22,7 +22,8 @@ cdef class BlockingRecords(RecordLoop):
     Args:
         records: What all loops of the consumer take their records from, and wait for them in.
         ask: Called before the first record, and before a record that needs attention: another
-            loop or a poll has taken records since, or the consumer was woken. May raise.
+            loop or a poll has taken records since, or the consumer was woken. Is told whether the
+            record is the first. May raise.
         frame: The frame whose `for` statement runs this loop; None: not known.
     """
 
@@ -41,9 +42,9 @@ cdef class BlockingRecords(RecordLoop):
         if self.records.asker == <void*>self and index < self.records.end:
             self.records.index = index + 1
             return record_at(self.records.part, index)
-        self.begin_next()
+        cdef bint is_first = self.begin_next()
         if not self.is_undisturbed():
-            self.ask()
+            self.ask(is_first)
         return self.take_next()
 
 

@@ -33,18 +33,28 @@ cdef class RecordLoop:
             record is never done by leaving the loop.
     """
 
-    def __init__(self, RecordIterator records not None, object frame) -> None:
+    def __cinit__(self, RecordIterator records not None, *others):
+        if records.holder == <void*>self:
+            # An earlier loop at this address: the garbage collector took its `records` away first.
+            records.detach()
         self.records = records
+
+    def __init__(self, RecordIterator records not None, object frame) -> None:
         self.frame = NULL if frame is None else <void*>frame
 
     cdef bint is_undisturbed(self) noexcept:
         """Return whether this loop got the latest record, and nobody has woken the consumer."""
         return self.records.asker == <void*>self
 
-    cpdef int begin_next(self) except -1:
-        """Note that the next record is asked for. An interruption from now on is seen."""
+    cpdef bint begin_next(self) noexcept:
+        """Note that the next record is asked for; return whether it is the first of this loop.
+
+        An interruption from now on is seen.
+        """
+        cdef bint is_first = not self.has_begun
+        self.has_begun = True
         self.interruptions = self.records.interruptions
-        return 0
+        return is_first
 
     cpdef ConsumerRecord take_next(self):
         """Return the next record, and note that this loop has it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.consumer.for_statement import looping_frame
+from kafka_fast.consumer.for_statement import GENERATOR, looping_frame
 
 
 class Source:
@@ -53,21 +54,6 @@ def for_loop(source: Source) -> None:
         pass
 
 
-def for_loop_of_a_call(source: Source) -> None:
-    for _, _ in enumerate(source):
-        pass
-
-
-def for_loop_of_a_call_with_a_keyword(source: Source) -> None:
-    for _, _ in enumerate(source, start=1):
-        pass
-
-
-def for_loop_of_a_method(source: Source) -> None:
-    for _ in itertools.islice(source, 1):
-        pass
-
-
 def for_loop_far_in_a_function(source: Source) -> None:
     values = [0] * 10
     for _ in (1, 2):
@@ -84,9 +70,6 @@ async def async_for_loop(source: Source) -> None:
 
 LOOPS: list[Callable[[Source], Any]] = [
     for_loop,
-    for_loop_of_a_call,
-    for_loop_of_a_call_with_a_keyword,
-    for_loop_of_a_method,
     for_loop_far_in_a_function,
     async_for_loop,
 ]
@@ -95,6 +78,16 @@ LOOPS: list[Callable[[Source], Any]] = [
 def variable(source: Source) -> None:
     items = iter(source)
     for _ in items:
+        pass
+
+
+def for_loop_of_a_call(source: Source) -> None:
+    for _, _ in enumerate(source):
+        pass
+
+
+def for_loop_of_a_method(source: Source) -> None:
+    for _ in itertools.islice(source, 1):
         pass
 
 
@@ -124,6 +117,24 @@ def generator(source: Source) -> None:
         pass
 
 
+def for_loop_in_a_generator(source: Source) -> None:
+    def items() -> Iterator[int]:
+        for item in source:  # noqa: UP028  the very loop that is tested
+            yield item
+
+    for _ in items():
+        pass
+
+
+async def async_for_loop_in_a_generator(source: Source) -> None:
+    async def items() -> AsyncIterator[int]:
+        async for item in source:
+            yield item
+
+    async for _ in items():
+        pass
+
+
 async def async_variable(source: Source) -> None:
     items = source.__aiter__()
     async for _ in items:
@@ -137,11 +148,15 @@ async def async_generator_expression(source: Source) -> None:
 
 OTHERS: list[Callable[[Source], Any]] = [
     variable,
+    for_loop_of_a_call,
+    for_loop_of_a_method,
     call_in_a_call,
     generator_expression,
     list_of_items,
     unpacking,
     generator,
+    for_loop_in_a_generator,
+    async_for_loop_in_a_generator,
     async_variable,
     async_generator_expression,
 ]
@@ -172,6 +187,15 @@ def test_an_iterator_that_may_live_elsewhere_has_none(program: Callable[[Source]
     run(program, source)
     assert source.caller is not None
     assert source.frame is None
+
+
+def test_the_flags_of_generators() -> None:
+    assert inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR == GENERATOR
+
+
+def test_a_call_from_no_frame_has_none() -> None:
+    """As the first call of a greenlet."""
+    assert looping_frame(None) is None
 
 
 def test_a_traced_function_has_its_frame() -> None:

@@ -176,7 +176,8 @@ class ClassicGroup(Generations):
         if self.state == State.EMPTY:
             fits = bool(join.protocol_type and names)
         else:
-            fits = join.protocol_type == self.protocol_type and self.members.speak_one_of(names)
+            same_type = bool(names) and join.protocol_type == self.protocol_type
+            fits = same_type and self.members.speak_one_of(names)
         if not fits:
             raise InconsistentGroupProtocol(f"{join.protocol_type!r} {names} does not fit")
 

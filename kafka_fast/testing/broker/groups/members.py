@@ -141,8 +141,8 @@ class Members:
         return True
 
     def speak_one_of(self, names: Iterable[str]) -> bool:
-        """Tell whether all members speak one of these protocols."""
-        return not set(names).isdisjoint(self._common())
+        """Tell whether all members speak one of these protocols; no members speak any."""
+        return not self._members or not set(names).isdisjoint(self._common())
 
     def chosen_protocol(self) -> str:
         """Return the protocol that most members prefer among those that all speak."""

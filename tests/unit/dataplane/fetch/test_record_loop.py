@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafka_fast.dataplane.fetch._async_records import AsyncRecords
 from kafka_fast.dataplane.fetch._blocking_records import BlockingRecords
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords, RecordIterator, iterate
 from kafka_fast.dataplane.fetch._record_loop import RecordLoop
@@ -28,14 +30,17 @@ class Source:
         self.records: RecordIterator = iterate(lambda: next(polls, None))
         self.asked: list[int] = []
         """How many records were handed out whenever attention was needed."""
+        self.begun = 0
+        """How many loops have asked for their first record."""
         self._knows_frames = knows_frames
 
     def __iter__(self) -> Iterator[object]:
         frame = sys._getframe(1) if self._knows_frames else None
         return BlockingRecords(self.records, self._ask, frame)
 
-    def _ask(self) -> None:
+    def _ask(self, is_first: bool) -> None:
         self.asked.append(self.records.handed_out)
+        self.begun += is_first
 
 
 def leave_by_break(source: Source) -> None:
@@ -176,11 +181,48 @@ def test_attention_is_needed_first_and_after_events_only() -> None:
     assert source.asked == [0, 2, 3, 4, 0]
 
 
+def test_a_loop_begins_once() -> None:
+    source = Source()
+    for record in source:
+        assert source.begun == 1
+        source.records.interrupt()
+        if record.offset == PLACE:
+            break
+    leave_by_break(source)
+    assert source.begun == 2
+    assert len(source.asked) > 2
+
+
+def test_a_loop_that_gets_the_place_of_a_lost_one_asks() -> None:
+    """Regression: garbage collection took a loop's records away before it could say its end."""
+    source = Source()
+
+    def lose_a_loop() -> int:
+        records = iter(source)
+        next(records)
+        cycle: list[object] = [records]
+        cycle.append(cycle)
+        return id(records)
+
+    gc.disable()  # not in between: it would look at the older first, and the cycle is the younger
+    try:
+        place = lose_a_loop()
+        gc.collect()
+        others = []
+        while id(records := iter(source)) != place:
+            others.append(records)
+            assert len(others) < 100_000, "the place is not given again"
+    finally:
+        gc.enable()
+    next(records)
+    assert source.asked == [0, 1]
+
+
 def test_an_interruption_while_a_record_is_asked_for_is_not_lost() -> None:
     source = Source()
     asked = 0
 
-    def ask() -> None:
+    def ask(is_first: bool) -> None:
         nonlocal asked
         asked += 1
         source.records.interrupt()  # another thread, at this moment
@@ -195,7 +237,7 @@ def test_an_error_of_ask_loses_no_record() -> None:
     source = Source()
     errors = [WakeupError("woken")]
 
-    def ask() -> None:
+    def ask(is_first: bool) -> None:
         if errors:
             raise errors.pop()
 
@@ -217,6 +259,9 @@ def test_what_goes_wrong_while_a_loop_is_freed_is_not_hidden() -> None:
     assert raised.value.__context__ is None
 
 
-def test_the_base_class_needs_its_records() -> None:
+@pytest.mark.parametrize("kind", [RecordLoop, BlockingRecords, AsyncRecords])
+def test_a_loop_needs_its_records(kind: type[RecordLoop]) -> None:
     with pytest.raises(TypeError):
-        RecordLoop(None, None)  # type: ignore[arg-type]
+        kind.__new__(kind)
+    with pytest.raises(TypeError):
+        kind(None, None, None, None)  # type: ignore[arg-type,call-arg]

@@ -12,6 +12,7 @@ from kafka_fast.protocol.apis.join_group import (
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
+from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest, MemberIdentity
 from kafka_fast.protocol.apis.metadata import MetadataRequest
 from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchRequest,
@@ -177,6 +178,23 @@ def test_a_promised_id_ends_with_the_session_timeout() -> None:
     assert first.joined() is None
     here.run_until(10.0)
     assert first.joined() is not None
+
+
+def test_who_was_promised_an_id_may_join_when_all_others_have_left() -> None:
+    """Regression: no member was left that speaks its protocol."""
+    here = world()
+    members, late = [Member(here), Member(here)], Member(here)
+    members[0].join()
+    members[0].sync()
+    members[1].send_join()
+    members[0].join()
+    assert members[1].joined() is not None
+    late.get_id()
+    for member in members:
+        leaving = [MemberIdentity(member_id=member.member_id)]
+        answer = member.client.ask(LeaveGroupRequest(group_id="g", members=leaving), LEAVE)
+        assert answer.error_code == 0
+    late.join()
 
 
 def test_a_group_can_be_full() -> None:
