@@ -7,6 +7,9 @@ version, field and position.
 An answer may describe a hundred thousand partitions. To make objects of all of them at once takes
 half a second, in which no other Python thread runs. So one array of a message may be read *later*
 (`Elements`): at first its bytes are only checked, and its elements are made one by one.
+
+Apache Kafka's brokers read requests with less care than this. Clients rely on that, so a broker for
+tests has to read as they do (`decode_as_brokers_do`).
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -48,6 +51,7 @@ cdef extern from "Python.h":
 cdef enum:
     MAX_ELEMENTS = 1000000   # of one array, as Kafka's own readers since 4.4
     MAX_TAGS = 10000         # of one tagged section, as Kafka's own readers since 4.4
+    MAX_TEXT = 0x7FFF        # bytes of a string that Kafka's brokers read
     FIRST_ELEMENTS = 1000    # list slots made before the elements have been read
 
 # How the names of fields end that only people read: bad text there must not hide an error's code.
@@ -58,6 +62,7 @@ cdef struct source:
     kf_reader reader
     const step *later        # the array of the message that is read later; NULL: none is
     bint blind               # bytes are checked, but nothing is made of them
+    bint lenient             # as Kafka's brokers read requests; see `decode_as_brokers_do`
     const uint8_t *start     # first byte of the message: positions in errors count from here
     const uint8_t *at        # first byte of the field that is being read
     void *data               # the object that owns the bytes; records are views of it
@@ -88,11 +93,20 @@ cdef str count_of(int64_t count, str unit):
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
+cdef int64_t read_compact(source *src) noexcept:
+    """Read a length or count that is stored plus one (KIP-482).
+
+    Brokers keep it in 32 bits with a sign, so a large one is negative to them.
+    """
+    cdef uint32_t stored = kf_read_uvarint(&src.reader)
+    return <int32_t>(stored - 1) if src.lenient else <int64_t>stored - 1
+
+
 cdef int64_t read_length(source *src, const step *field, uint8_t op) except -2:
     """Read the length of a string (two bytes unless compact) or of bytes; return -1 for null."""
     cdef int64_t length
     if field.compact:
-        length = <int64_t>kf_read_uvarint(&src.reader) - 1
+        length = read_compact(src)
     elif op == STRING:
         length = kf_read_i16(&src.reader)
     else:
@@ -103,11 +117,14 @@ cdef int64_t read_length(source *src, const step *field, uint8_t op) except -2:
         if <uint64_t>length > kf_left(&src.reader):
             left = count_of(kf_left(&src.reader), "byte")
             raise malformed(src, field, f"{kind_of(op)} of length {length} in {left}")
-    elif length < -1:
+        if src.lenient and op == STRING and length > MAX_TEXT:
+            raise malformed(src, field, f"a string of length {length}")
+        return length
+    if length < -1 and not src.lenient:
         raise malformed(src, field, f"{kind_of(op)} of length {length}")
-    elif not field.nullable:
+    if not field.nullable:
         raise malformed(src, field, "a null that the version does not allow")
-    return length
+    return -1
 
 
 cdef object read_text(source *src, const step *field, uint8_t op):
@@ -127,7 +144,7 @@ cdef object read_text(source *src, const step *field, uint8_t op):
     try:
         return PyUnicode_DecodeUTF8(<const char *>at, <Py_ssize_t>length, NULL)
     except UnicodeDecodeError as error:
-        if (<str>field.name).endswith(PROSE):
+        if src.lenient or (<str>field.name).endswith(PROSE):
             return PyUnicode_DecodeUTF8(<const char *>at, <Py_ssize_t>length, "replace")
         raise malformed(src, field, f"a string that is not UTF-8 ({error.reason})") from error
 
@@ -199,13 +216,13 @@ cdef int64_t read_count(source *src, const step *field) except -2:
     """Read the number of an array's elements, which the remaining bytes can hold; -1 for null."""
     cdef int64_t count
     if field.compact:
-        count = <int64_t>kf_read_uvarint(&src.reader) - 1
+        count = read_compact(src)
     else:
         count = kf_read_i32(&src.reader)
     if src.reader.bad:
         raise malformed(src, field, "a count that cannot be read")
     if count < 0:
-        if count == -1 and field.nullable:
+        if field.nullable and (count == -1 or src.lenient):
             return -1
         raise malformed(src, field, "a null that the version does not allow" if count == -1
                         else f"an array of {count} elements")
@@ -263,6 +280,8 @@ cdef int read_tags(Program program, source *src, object made) except -1:
     cdef uint32_t count = kf_read_uvarint(&src.reader)
     cdef uint32_t i, tag, last = 0
     cdef Py_ssize_t known = program.count - program.tagged
+    cdef Py_ssize_t first_known = known
+    cdef int64_t size
     cdef kf_reader outer
     cdef const step *field
     if src.reader.bad:
@@ -271,22 +290,31 @@ cdef int read_tags(Program program, source *src, object made) except -1:
         raise malformed(src, NULL, f"a section of {count} tagged fields")
     for i in range(count):
         tag = kf_read_uvarint(&src.reader)
-        if i != 0 and tag <= last:
+        if src.lenient:
+            refuse_foreign(program, src, tag)
+            known = first_known
+        elif i != 0 and tag <= last:
             raise malformed(src, NULL, f"tag {tag} behind tag {last}")
         last = tag
         outer = src.reader
-        kf_enter(&outer, &src.reader, <int64_t>kf_read_uvarint(&outer))
+        size = <int64_t>kf_read_uvarint(&outer)
+        while known < program.count and program.steps[known].tag < tag:
+            known += 1
+        if src.lenient and known < program.count and program.steps[known].tag == tag:
+            src.reader = outer  # brokers read a size, and then go by what the value takes
+        else:
+            kf_enter(&outer, &src.reader, size)
         if outer.bad:
             src.reader = outer
             raise malformed(src, NULL, f"too few bytes for tag {tag}")
-        while known < program.count and program.steps[known].tag < tag:
-            known += 1
         if known < program.count and program.steps[known].tag == tag:
             field = &program.steps[known]
             src.at = src.reader.pos
             value = read_value(src, field)
             if not src.blind:
                 field.set(<object>field.member, made, value)
+            if src.lenient:
+                continue
             if src.reader.pos != src.reader.end:
                 left = count_of(kf_left(&src.reader), "byte")
                 raise malformed(src, field, f"{left} left over in tag {tag}")
@@ -346,6 +374,15 @@ cdef Elements later_of(source *src, const step *field, kf_reader front):
     return made
 
 
+cdef int refuse_foreign(Program program, const source *src, uint32_t tag) except -1:
+    """Refuse a tag that brokers know, but not in this version."""
+    cdef Py_ssize_t i
+    for i in range(program.count):
+        if program.steps[i].foreign_tag == <int64_t>tag:
+            raise malformed(src, NULL, f"tag {tag}, which the version does not have,")
+    return 0
+
+
 def decode(Program program not None, object data):
     """Read one message that ends where `data` ends.
 
@@ -355,12 +392,22 @@ def decode(Program program not None, object data):
     Raises:
         MalformedError: the bytes do not follow the schema.
     """
-    return scan(program, data, True, NULL)[0]
+    return scan(program, data, True, NULL, False)[0]
+
+
+def decode_as_brokers_do(Program program not None, object data):
+    """Read one message at the start of `data` as Kafka's brokers read; return it and the position.
+
+    Brokers take any sequence of tags, and the same tag twice. They do not use the size of a tag
+    that they know. Bytes that are not UTF-8 become U+FFFD. Each negative length stands for null.
+    But strings have at most 32767 bytes, and a tag of another version is refused.
+    """
+    return scan(program, data, False, NULL, True)
 
 
 def decode_front(Program program not None, object data):
     """Read one message at the start of `data`; return it and the position after it."""
-    return scan(program, data, False, NULL)
+    return scan(program, data, False, NULL, False)
 
 
 def decode_later(Program program not None, object data, str name not None):
@@ -375,16 +422,17 @@ def decode_later(Program program not None, object data, str name not None):
     cdef Py_ssize_t i
     for i in range(program.count):
         if <object>program.steps[i].name == name and program.steps[i].op == ARRAY:
-            return scan(program, data, True, &program.steps[i])[0]
+            return scan(program, data, True, &program.steps[i], False)[0]
     raise ValueError(f"{program.label} has no array {name}")
 
 
-cdef tuple scan(Program program, object data, bint exact, const step *later):
+cdef tuple scan(Program program, object data, bint exact, const step *later, bint lenient):
     """Read one message; return it and the position after it."""
     cdef source src
     cdef Py_buffer view
     src.later = later
     src.blind = False
+    src.lenient = lenient
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         src.start = src.at = <const uint8_t *>view.buf

@@ -39,6 +39,7 @@ cdef struct step:
     bint compact             # lengths are unsigned varints plus one (KIP-482)
     bint ignorable           # a value that the version cannot carry is dropped, not an error
     int64_t tag              # number of a tagged field, -1 for a positional one
+    int64_t foreign_tag      # number that it has in other versions only, or -1
     Py_ssize_t item_size     # least bytes of one element of an array
     void *name               # str
     void *member             # the slot's member descriptor

@@ -89,8 +89,8 @@ cdef class Program:
         if self.steps == NULL:
             raise MemoryError()
         self.min_size = 1 if flexible else 0
-        for i, (name, op, item, present, nullable, compact, ignorable, tag, default, sub) in (
-                enumerate(fields)):
+        for i, (name, op, item, present, nullable, compact, ignorable, tag, foreign_tag, default,
+                sub) in enumerate(fields):
             field = &self.steps[i]
             member = getattr(made, name)
             self.keep.append(member)
@@ -100,7 +100,8 @@ cdef class Program:
             field.get = (<slots *>Py_TYPE(member)).tp_descr_get
             field.op, field.item = op, item
             field.present, field.nullable, field.compact = present, nullable, compact
-            field.ignorable, field.tag = ignorable, tag
+            field.ignorable = ignorable
+            field.tag, field.foreign_tag = tag, foreign_tag
             field.default = <void *>default
             field.default_null = default is None
             field.program = NULL if sub is None else <void *>sub

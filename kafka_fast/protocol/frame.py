@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 
 from kafka_fast.errors import ErrorCode, MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import headers
-from kafka_fast.protocol._decode import decode_front
+from kafka_fast.protocol._decode import decode_as_brokers_do, decode_front
 from kafka_fast.protocol.apis import MODULES, api_name, request_class, response_class
 from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
 from kafka_fast.protocol.apis.fetch import FetchRequest, FetchTopic
@@ -122,8 +122,12 @@ def decode_api_versions_response(frame: Buffer, version: int) -> tuple[int, ApiV
         return correlation_id, ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
 
 
-def decode_request(frame: Buffer) -> tuple[RequestHeader, Request]:
+def decode_request(frame: Buffer, *, as_brokers_do: bool = False) -> tuple[RequestHeader, Request]:
     """Read a request frame without its length, of any API that has a table.
+
+    Args:
+        frame: the bytes.
+        as_brokers_do: accept what Apache Kafka's brokers accept, as bytes behind the request.
 
     Raises:
         UnsupportedVersionError: no such API or version; the error's `header` lets the broker
@@ -139,10 +143,14 @@ def decode_request(frame: Buffer) -> tuple[RequestHeader, Request]:
         raise UnsupportedVersionError(
             f"a request for {api_name(api_key)} v{version}, which is not supported", header=header
         )
+    read_front = decode_as_brokers_do if as_brokers_do else decode_front
     program = headers.RequestHeader.program(request_header_version(api_key, version))
-    read, pos = decode_front(program, view)
+    read, pos = read_front(program, view)
     header = RequestHeader(api_key, version, correlation_id, read.client_id)
-    return header, request_class(api_key).decode(view[pos:], version)
+    request = request_class(api_key)
+    if as_brokers_do:
+        return header, decode_as_brokers_do(request.program(version), view[pos:])[0]
+    return header, request.decode(view[pos:], version)
 
 
 def encode_response(body: Response, version: int, correlation_id: int) -> bytes:

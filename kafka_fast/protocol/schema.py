@@ -93,6 +93,7 @@ class VersionedField(NamedTuple):
     compact: bool  # lengths are unsigned varints plus one
     ignorable: bool
     tag: int  # -1: positional
+    foreign_tag: int  # a tag that the field has in other versions only; -1: none
     default: Any  # for arrays and structs only null counts
     program: Program | None  # of a struct, or of an array of structs
 
@@ -145,6 +146,7 @@ class Field:
             compact=flexible if self.flexible is None else version in self.flexible,
             ignorable=self.ignorable,
             tag=self.tag if present and version in self.tagged else -1,
+            foreign_tag=-1 if present and version in self.tagged else self.tag,
             default=self.default,
             program=sub,
         )

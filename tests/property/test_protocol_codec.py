@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_fast.errors import MalformedError
+from kafka_fast.protocol._decode import decode_as_brokers_do
 from kafka_fast.protocol.schema import Message
 from tests.reference import protocol_codec as slow
 
@@ -120,3 +121,31 @@ def test_what_is_read_later_is_the_same_or_malformed_at_once(which, rng, data):
         assert getattr(decoded, name) == []
         setattr(decoded, name, None)
     assert decoded == expected
+
+
+@given(anything, randoms, st.data(), st.binary(max_size=8))
+@settings(max_examples=400, deadline=None)
+def test_brokers_read_what_is_well_formed_alike_and_more(which, rng, data, behind):
+    message, version = which
+    changed = bytearray(slow.encode(message, slow.random_struct(message, version, rng), version))
+    for _ in range(data.draw(st.integers(0, 4)) if changed else 0):
+        changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
+    frame = bytes(changed)
+    try:
+        decoded, pos = decode_as_brokers_do(message.program(version), frame + behind)
+    except MalformedError:
+        # Nothing is well formed then, but for tags of other versions, which brokers refuse.
+        refusal = refusal_of(message, frame, version)
+        assert refusal is not None or "tag" in str(refusal_by_brokers(message, frame, version))
+        return
+    assert pos <= len(frame + behind)
+    if refusal_of(message, frame, version) is None:
+        assert (decoded, pos) == (message.decode(frame, version), len(frame))
+
+
+def refusal_by_brokers(message: type[Message], frame: bytes, version: int) -> str | None:
+    try:
+        decode_as_brokers_do(message.program(version), frame)
+    except MalformedError as error:
+        return str(error)
+    return None

@@ -18,10 +18,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_fast.errors import ProtocolError, UnsupportedVersionError
+from kafka_fast.errors import (
+    MalformedError,
+    ProtocolError,
+    UnsupportedVersionError,
+    error_name,
+)
 from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol import headers
-from kafka_fast.protocol._decode import decode_front
+from kafka_fast.protocol._decode import decode_as_brokers_do
+from kafka_fast.protocol.apis import api_name
 from kafka_fast.protocol.frame import RequestHeader
 from kafka_fast.testing.broker import handlers
 from kafka_fast.testing.broker.acls import ANONYMOUS
@@ -41,13 +47,15 @@ from kafka_fast.testing.broker.sasl.dialogue import Reply, SaslDialogue, State, 
 from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
 from kafka_fast.testing.broker.timers import Timers
-from kafka_fast.testing.broker.versions import API_VERSIONS
+from kafka_fast.testing.broker.versions import API_VERSIONS, NOT_OFFERED
 
 log = logging.getLogger(__name__)
 
 MAX_UNKNOWN_CLIENTS_FRAME = 512 * 1024
 """Bytes: `sasl.server.max.receive.size`, which holds until a client has authenticated."""
 _NEWEST_HEADER = 2  # of requests: what a client of tomorrow most likely still sends
+_OLDEST_HEADER = 1  # what all others begin with
+_MAX_NAME = 100  # characters of a client's id in the log
 
 
 class Closing(enum.IntEnum):
@@ -106,6 +114,7 @@ class Broker:
         if not self._state.nodes[self.node_id].alive:
             return False
         if len(self._connections) >= self._state.settings.max_connections:
+            self._log_end(f"there are {len(self._connections)} already")
             return False
         if connection_id in self._connections:
             raise ValueError(f"connection {connection_id} exists")
@@ -207,31 +216,37 @@ class Broker:
             self._handle(connection, connection.pop(), now)
 
     def _handle(self, connection: Connection, frame: bytes, now: float) -> None:
+        is_token = connection.sasl is not None and connection.sasl.takes_frames
         try:
-            if connection.sasl is not None and connection.sasl.takes_frames:
-                unix_ms = self._state.unix_ms(now)
-                reply = connection.sasl.take_frame(frame, now, unix_ms)
-                self._reply_sasl(connection, None, reply, now)
+            if is_token:
+                self._take_token(connection, frame, now)
             else:
                 self._answer(connection, frame, now)
         except (CloseConnectionError, ProtocolError) as error:
-            self._refuse(connection, str(error))
+            # What looks like a client's id in a token may be a password.
+            self._refuse(connection, str(error), None if is_token else _client_id_in(frame))
+
+    def _take_token(self, connection: Connection, token: bytes, now: float) -> None:
+        assert connection.sasl is not None
+        reply = connection.sasl.take_frame(token, now, self._state.unix_ms(now))
+        self._reply_sasl(connection, None, reply, now)
 
     def _answer(self, connection: Connection, frame: bytes, now: float) -> None:
         try:
-            header, body = framing.decode_request(frame)
+            header, body = framing.decode_request(frame, as_brokers_do=True)
         except UnsupportedVersionError as error:
-            if error.header is None or not handlers.answers_any_version(error.header.api_key):
+            if error.header is None:
                 raise
-            decode_front(headers.RequestHeader.program(_NEWEST_HEADER), frame)  # must be whole
+            if not handlers.answers_any_version(error.header.api_key):
+                raise CloseConnectionError(_not_offered(error.header)) from error
+            # Raises if the header is not whole.
+            decode_as_brokers_do(headers.RequestHeader.program(_NEWEST_HEADER), frame)
             self._reply_unsupported(connection, error.header, now)
             return
         versions = handlers.offered_versions(header.api_key, self._faults)
         if versions is None or not versions[0] <= header.version <= versions[1]:
             if not handlers.answers_any_version(header.api_key):
-                raise CloseConnectionError(
-                    f"API {header.api_key} version {header.version} is not here"
-                )
+                raise CloseConnectionError(_not_offered(header))
             self._reply_unsupported(connection, header, now)
             return
         drop = self._faults.take(DropRule, self.node_id, header.api_key)
@@ -290,6 +305,8 @@ class Broker:
         self._limit_frames(connection)
         due = now
         if reply.ends:
+            client_id = None if header is None else header.client_id
+            self._log_end(_refusal_in(reply.body), client_id)
             connection.ending = True
             due = now + self._state.security.settings.failure_delay_ms / 1000
         if header is None:
@@ -343,6 +360,7 @@ class Broker:
         if cut is not None:
             data = data[: cut.after]
             close = Closing.RST if cut.reset else Closing.FIN
+            self._log_end("a fault rule cuts an answer", header.client_id, logging.INFO)
         output = Output(connection.connection_id, data, close)
         if delay is None:
             self._emit(connection, output)
@@ -404,13 +422,22 @@ class Broker:
     def _lose(self, connection: Connection, drop: DropRule) -> None:
         """Leave a request without an answer: a later answer would be taken for it."""
         if drop.close:
+            self._log_end("a fault rule drops a request", level=logging.INFO)
             self._close(connection)
         else:
             connection.busy = True
 
-    def _refuse(self, connection: Connection, reason: str) -> None:
-        log.info("node %d closes a connection: %s", self.node_id, reason)
+    def _refuse(self, connection: Connection, reason: str, client_id: str | None = None) -> None:
+        """End a connection, as Kafka does."""
+        self._log_end(reason, client_id)
         self._close(connection)
+
+    def _log_end(
+        self, reason: str, client_id: str | None = None, level: int = logging.WARNING
+    ) -> None:
+        """Say why a connection ends: its client is told nothing, or guesses."""
+        of_client = f" of client {client_id[:_MAX_NAME]!r}" if client_id else ""
+        log.log(level, "node %d ends a connection%s: %s", self.node_id, of_client, reason)
 
     def _close(self, connection: Connection) -> None:
         if not connection.closed:
@@ -420,3 +447,27 @@ class Broker:
     def _forget(self, connection: Connection) -> None:
         connection.closed = True
         self._connections.pop(connection.connection_id, None)
+
+
+def _client_id_in(frame: bytes) -> str | None:
+    """Return whose request a frame is, if it says so."""
+    try:
+        header, _ = decode_as_brokers_do(headers.RequestHeader.program(_OLDEST_HEADER), frame)
+    except MalformedError:
+        return None
+    client_id: str | None = header.client_id
+    return client_id
+
+
+def _not_offered(header: RequestHeader) -> str:
+    name = NOT_OFFERED.get(header.api_key) or api_name(header.api_key)
+    return f"{name} v{header.version} is not offered here"
+
+
+def _refusal_in(body: Any) -> str:
+    """Return why a client could not authenticate: `body` is the answer, which may say so."""
+    if body is None:
+        return "the client could not authenticate"
+    message = getattr(body, "error_message", None)
+    name = error_name(body.error_code)
+    return f"{name}: {message}" if message else name

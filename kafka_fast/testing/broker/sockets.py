@@ -269,7 +269,7 @@ class SocketServer:
         try:
             plain = tls.receive(data)
         except ssl.SSLError as error:
-            log.info("node %d ends a TLS session: %s", client.node_id, error)
+            log.warning("node %d ends a TLS session: %s", client.node_id, error)
             client.queue_tls()  # the alert
             client.end(Closing.FIN)
             return

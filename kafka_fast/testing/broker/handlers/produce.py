@@ -15,6 +15,7 @@ from kafka_fast.errors import (
     NotLeaderOrFollower,
     UnknownTopicOrPartition,
     UnsupportedVersion,
+    error_name,
 )
 from kafka_fast.protocol.apis.produce import (
     BatchIndexAndErrorMessage,
@@ -53,7 +54,8 @@ def answer(request: Request) -> ProduceResponse | None:
         return response
     failed = [p for t in response.responses for p in t.partition_responses if p.error_code]
     if failed:
-        raise CloseConnectionError(f"acks=0 and error {failed[0].error_code}")
+        name = error_name(failed[0].error_code)
+        raise CloseConnectionError(f"a Produce request with acks=0 met {name}")
     return None
 
 

@@ -20,6 +20,7 @@ from kafka_fast.errors import (
     SaslAuthenticationFailed,
     UnsupportedSaslMechanism,
 )
+from kafka_fast.protocol.apis import api_name
 from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
 from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateResponse
 from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeResponse
@@ -92,7 +93,7 @@ class SaslDialogue:
         if key == API_VERSIONS and self.state is State.INITIAL:
             return False
         if key != SASL_HANDSHAKE:
-            raise CloseConnectionError(f"API {key} before authentication")
+            raise CloseConnectionError(f"{api_name(key)} before authentication")
         return True
 
     def answered_versions(self) -> None:

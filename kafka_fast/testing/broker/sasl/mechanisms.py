@@ -118,7 +118,7 @@ def scram(mechanism: str, security: SecurityState) -> Tokens:
     client_signature = hmac.digest(credential.stored_key, signed, digest)
     proof = base64.b64decode(final["proof"])
     if len(proof) != len(client_signature):
-        raise CloseConnectionError("proof of another length")
+        raise CloseConnectionError("a SCRAM proof of another length")
     client_key = bytes(a ^ b for a, b in zip(proof, client_signature, strict=True))
     if not hmac.compare_digest(hashlib.new(digest, client_key).digest(), credential.stored_key):
         raise BadTokenError("wrong proof")
@@ -137,7 +137,7 @@ def oauthbearer(security: SecurityState, unix_ms: int) -> Tokens:
         pairs = dict(pair.split("=", 1) for pair in found["pairs"].split("\x01") if pair)
         bearer = _BEARER.fullmatch(pairs.get("auth", ""))
         if bearer is not None and bearer["scheme"].lower() != "bearer":
-            raise CloseConnectionError(f"scheme {bearer['scheme']}")
+            raise CloseConnectionError(f"a token of the scheme {bearer['scheme']}, not Bearer")
         if bearer is None:
             raise BadTokenError("no bearer token")
         try:
