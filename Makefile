@@ -252,11 +252,12 @@ sanitize-long: build $(VENV)/test.stamp
 		$(SANITIZED) thread tests/net $(TOGETHER) && \
 		$(SANITIZED) thread tests/sim $(TOGETHER) --seeds $(SANITIZE_SEEDS))
 
-# Without the scenarios, which hold the embedded broker against Kafka 4.4 and speak its versions.
+# Without what holds the embedded broker against Kafka 4.4, and speaks its versions.
 test-old-brokers: build $(VENV)/test.stamp
 	for version in 3.9.2 2.8.2 2.1.1; do \
 		echo "Kafka $$version"; $(PYTEST) $(FILES_TOGETHER) -m broker \
-			--kafka-version $$version --ignore tests/integration/scenarios --ignore tests/documentation; done
+			--kafka-version $$version --ignore tests/integration/scenarios \
+			--ignore tests/integration/peer_calls --ignore tests/documentation; done
 
 # What takes minutes each; the environment that Spark ships is made from the wheel.
 test-long: build wheel $(VENV)/test.stamp $(VENV)/spark.stamp

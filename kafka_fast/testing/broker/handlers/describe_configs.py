@@ -24,6 +24,16 @@ _TOPIC, _BROKER = 2, 4
 _SET_FOR_THE_TOPIC, _DEFAULT = 1, 5
 """Where a value comes from, as Kafka's `config_source`."""
 
+_STRING, _INT, _LONG, _LIST = 2, 3, 5, 7
+_TYPES = {
+    "cleanup.policy": _LIST,
+    "compression.type": _STRING,
+    "max.message.bytes": _INT,
+    "message.timestamp.type": _STRING,
+    "min.insync.replicas": _INT,
+}
+"""The types of values, as Kafka's `config_type`."""
+
 
 def answer(request: Request) -> DescribeConfigsResponse:
     """Return the settings of each resource, or those of them that were asked for."""
@@ -46,6 +56,8 @@ def _result(request: Request, asked: DescribeConfigsResource) -> DescribeConfigs
             name=name,
             value=value,
             config_source=_DEFAULT if TOPIC_DEFAULTS[name] == value else _SET_FOR_THE_TOPIC,
+            config_type=_TYPES.get(name, _LONG),
+            documentation=None,
         )
         for name, value in settings.items()
         if wanted is None or name in wanted
