@@ -155,6 +155,13 @@ def _check_records(batch: RecordBatch, config: TopicConfig, unix_ms: int) -> int
         raise InvalidRecord(str(error)) from error
     except UsageError as error:  # a codec whose library is not installed
         raise UnsupportedCompressionType(str(error)) from error
+    keyless: dict[int, str] = {}
+    if config.is_compacted:
+        keyless = {
+            index: "a compacted topic takes no record without a key"
+            for index, record in enumerate(records)
+            if record.key is None
+        }
     low, high = timestamp_range(records)
     if batch.timestamp_type == TimestampType.LOG_APPEND_TIME:
         raise InvalidTimestamp("only a broker may stamp records with the time of the append")
@@ -168,7 +175,9 @@ def _check_records(batch: RecordBatch, config: TopicConfig, unix_ms: int) -> int
                 for index, time in times
                 if time != NO_TIMESTAMP and not first <= time <= last
             }
-            raise RefusedRecordsError(ErrorCode.INVALID_TIMESTAMP, wrong)
+            raise RefusedRecordsError(ErrorCode.INVALID_TIMESTAMP, wrong | keyless)
+    if keyless:
+        raise RefusedRecordsError(ErrorCode.INVALID_RECORD, keyless)
     return high
 
 

@@ -1,4 +1,4 @@
-"""Topics and partitions as the cluster keeps them, and the rules for their names and settings."""
+"""Topics and partitions as the cluster keeps them, and the rules for their names."""
 
 from __future__ import annotations
 
@@ -6,33 +6,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_fast.errors import InvalidConfig, InvalidTopicException
+from kafka_fast.errors import InvalidTopicException
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC
 from kafka_fast.testing.broker.log import PartitionLog
 from kafka_fast.testing.broker.producers import ProducerStates
+from kafka_fast.testing.broker.topic_settings import elements_of, read_settings
 
 NO_LEADER = -1
 MAX_NAME_LENGTH = 249
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-
-# Setting -> Kafka's default. Only settings that change what the broker does are known.
-TOPIC_DEFAULTS: Mapping[str, str] = {
-    "cleanup.policy": "delete",
-    "compression.type": "producer",
-    "max.message.bytes": "1048588",
-    "message.timestamp.after.max.ms": "3600000",
-    "message.timestamp.before.max.ms": "9223372036854775807",
-    "message.timestamp.type": "CreateTime",
-    "min.insync.replicas": "1",
-    "retention.bytes": "-1",
-}
-
-_ACCEPTED_WORDS: Mapping[str, tuple[str, ...]] = {
-    "cleanup.policy": ("delete",),
-    "compression.type": ("producer",),
-    "message.timestamp.type": ("CreateTime", "LogAppendTime"),
-}
 
 
 def check_topic_name(name: str) -> None:
@@ -65,7 +48,9 @@ class TopicConfig:
     timestamp_before_max_ms: int
     log_append_time: bool
     min_insync_replicas: int
-    retention_bytes: int
+    retention_bytes: int  # -1: no limit
+    is_compacted: bool  # each record needs a key; what is superseded stays until a test removes it
+    may_delete: bool  # by DeleteRecords and by retention
     texts: Mapping[str, str]  # every setting in force, as text
 
     @classmethod
@@ -73,37 +58,22 @@ class TopicConfig:
         """Read the settings of a CreateTopics request over the defaults.
 
         Raises:
-            InvalidConfig: a setting is not known here, or its value is not accepted.
+            InvalidConfig: Kafka does not know a setting, or does not take its value.
         """
-        texts = dict(TOPIC_DEFAULTS)
-        for name, value in given.items():
-            if name not in texts:
-                raise InvalidConfig(f"the embedded broker has no topic setting {name!r}")
-            if value is None:
-                raise InvalidConfig(f"null value for the topic setting {name!r}")
-            texts[name] = value
-        for name, words in _ACCEPTED_WORDS.items():
-            if texts[name] not in words:
-                raise InvalidConfig(f"{name}={texts[name]} is not one of {', '.join(words)}")
+        texts = read_settings(given)
+        policies = elements_of(texts["cleanup.policy"])
+        may_delete = "delete" in policies
         return cls(
-            max_message_bytes=_integer(texts, "max.message.bytes", 0),
-            timestamp_after_max_ms=_integer(texts, "message.timestamp.after.max.ms", 0),
-            timestamp_before_max_ms=_integer(texts, "message.timestamp.before.max.ms", 0),
+            max_message_bytes=int(texts["max.message.bytes"]),
+            timestamp_after_max_ms=int(texts["message.timestamp.after.max.ms"]),
+            timestamp_before_max_ms=int(texts["message.timestamp.before.max.ms"]),
             log_append_time=texts["message.timestamp.type"] == "LogAppendTime",
-            min_insync_replicas=_integer(texts, "min.insync.replicas", 1),
-            retention_bytes=_integer(texts, "retention.bytes", None),
+            min_insync_replicas=int(texts["min.insync.replicas"]),
+            retention_bytes=int(texts["retention.bytes"]) if may_delete else -1,
+            is_compacted="compact" in policies,
+            may_delete=may_delete,
             texts=texts,
         )
-
-
-def _integer(texts: Mapping[str, str], name: str, minimum: int | None) -> int:
-    try:
-        value = int(texts[name])
-    except ValueError:
-        raise InvalidConfig(f"{name}={texts[name]!r} is not a number") from None
-    if minimum is not None and value < minimum:
-        raise InvalidConfig(f"{name}={value} is below {minimum}")
-    return value
 
 
 @dataclass(slots=True)

@@ -18,6 +18,8 @@ TESTING_PAGE = Path(__file__).parents[3] / "docs" / "testing.md"
 RECORDS = 10
 FIRST_TIMESTAMP_MS = 1_700_000_000_000
 TIMEOUT = 20.0
+SETTINGS = {"cleanup.policy": "compact", "retention.ms": "86400000", "segment.bytes": "2000000"}
+"""Of a topic."""
 
 
 class Broker(Protocol):

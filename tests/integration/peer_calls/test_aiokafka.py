@@ -21,6 +21,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from tests.integration.peer_calls.scene import (
     FIRST_TIMESTAMP_MS,
+    SETTINGS,
     TIMEOUT,
     Brokers,
     Calls,
@@ -410,6 +411,17 @@ async def _(scene: Scene) -> Any:
             pass  # the controller has answered, and the broker learns of it
         (found,) = await made.describe_topics([name])
         return answer.topic_errors[0][1], found["error_code"], len(found["partitions"])
+
+
+@add("AIOKafkaAdminClient.create_topics() with settings")
+async def _(scene: Scene) -> Any:
+    name = scene.new_name()
+    async with admin(scene) as made, producer(scene) as sender:
+        answer = await made.create_topics([NewTopic(name, 1, 1, topic_configs=SETTINGS)])
+        while name not in await made.list_topics():
+            pass
+        keyless = await sent(sender, name, value=b"v")
+        return answer.topic_errors[0][1], keyless, await sent(sender, name, value=b"v", key=b"k")
 
 
 @add("AIOKafkaAdminClient.create_topics() of one that is there, and with bad arguments")

@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
 
 from tests.integration.peer_calls.scene import (
     FIRST_TIMESTAMP_MS,
+    SETTINGS,
     TIMEOUT,
     Brokers,
     Calls,
@@ -385,6 +386,17 @@ def _(scene: Scene) -> Any:
 @CALLS("AdminClient.create_topics() of one that is there")
 def _(scene: Scene) -> Any:
     return results_of(admin(scene).create_topics([NewTopic(scene.topic, 3, 1)]))
+
+
+@CALLS("AdminClient.create_topics() with settings")
+def _(scene: Scene) -> Any:
+    made = admin(scene)
+    name = scene.new_name()
+    created = results_of(made.create_topics([NewTopic(name, 1, 1, config=SETTINGS)]))
+    eventually(lambda: name in made.list_topics(timeout=TIMEOUT).topics)
+    (found,) = results_of(made.describe_configs([ConfigResource(ResourceType.TOPIC, name)]))
+    keyless = delivered(producer(scene), name, value=b"v")
+    return created, {setting: found[setting].value for setting in SETTINGS}, keyless
 
 
 @CALLS("AdminClient.create_topics() with bad arguments")

@@ -18,6 +18,7 @@ import pytest
 
 from tests.integration.peer_calls.scene import (
     FIRST_TIMESTAMP_MS,
+    SETTINGS,
     TIMEOUT,
     Brokers,
     Calls,
@@ -350,6 +351,16 @@ def _(scene: Scene) -> Any:
 def _(scene: Scene) -> Any:
     with admin(scene) as made:
         return error_of(lambda: made.create_topics([NewTopic(scene.topic, 3, 1)]))
+
+
+@CALLS("KafkaAdminClient.create_topics() with settings")
+def _(scene: Scene) -> Any:
+    name = scene.new_name()
+    with admin(scene) as made, producer(scene) as sender:
+        made.create_topics([NewTopic(name, 1, 1, topic_configs=SETTINGS)])
+        eventually(lambda: name in made.list_topics())
+        keyless = sent(sender, name, value=b"v")
+        return keyless, sent(sender, name, value=b"v", key=b"k")
 
 
 @CALLS("KafkaAdminClient.create_topics() with bad arguments")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from kafka_fast.errors import BrokerError, OffsetOutOfRange, UnknownTopicOrPartition
+from kafka_fast.errors import (
+    BrokerError,
+    OffsetOutOfRange,
+    PolicyViolation,
+    UnknownTopicOrPartition,
+)
 from kafka_fast.protocol.apis.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -43,6 +48,8 @@ def _partition(
         if topic not in request.state.topics:
             raise UnknownTopicOrPartition(f"no topic {topic!r}")
         log = led_partition(request, request.state.topics[topic], index).log
+        if not request.state.topics[topic].config.may_delete:
+            raise PolicyViolation(f"{topic!r} has not cleanup.policy=delete")
         before = log.end_offset if asked.offset == _UP_TO_THE_END else asked.offset
         if not 0 <= before <= log.end_offset:
             raise OffsetOutOfRange(f"{before} is not within 0 and {log.end_offset}")

@@ -18,21 +18,12 @@ from kafka_fast.protocol.apis.describe_configs import (
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.topics import TOPIC_DEFAULTS, check_topic_name
+from kafka_fast.testing.broker.topic_settings import TOPIC_SETTINGS
+from kafka_fast.testing.broker.topics import check_topic_name
 
 _TOPIC, _BROKER = 2, 4
 _SET_FOR_THE_TOPIC, _DEFAULT = 1, 5
 """Where a value comes from, as Kafka's `config_source`."""
-
-_STRING, _INT, _LONG, _LIST = 2, 3, 5, 7
-_TYPES = {
-    "cleanup.policy": _LIST,
-    "compression.type": _STRING,
-    "max.message.bytes": _INT,
-    "message.timestamp.type": _STRING,
-    "min.insync.replicas": _INT,
-}
-"""The types of values, as Kafka's `config_type`."""
 
 
 def answer(request: Request) -> DescribeConfigsResponse:
@@ -55,14 +46,18 @@ def _result(request: Request, asked: DescribeConfigsResource) -> DescribeConfigs
         DescribeConfigsResourceResult(
             name=name,
             value=value,
-            config_source=_DEFAULT if TOPIC_DEFAULTS[name] == value else _SET_FOR_THE_TOPIC,
-            config_type=_TYPES.get(name, _LONG),
+            config_source=_source(name, value),
+            config_type=TOPIC_SETTINGS[name].kind,
             documentation=None,
         )
         for name, value in settings.items()
         if wanted is None or name in wanted
     ]
     return result
+
+
+def _source(name: str, value: str) -> int:
+    return _DEFAULT if value == TOPIC_SETTINGS[name].default else _SET_FOR_THE_TOPIC
 
 
 def _settings(request: Request, asked: DescribeConfigsResource) -> dict[str, str]:

@@ -175,7 +175,7 @@ def test_it_starts_again_empty() -> None:
         ({"brokers": 2, "ports": [1]}, "1 ports for 2 brokers"),
         ({"host": "0.0.0.0"}, "not loopback"),
         ({"host": "example.org"}, "not loopback"),
-        ({"topic_config": {"segment.bytes": "1"}}, "no topic setting"),
+        ({"topic_config": {"segment.kilobytes": "1"}}, "no topic setting"),
         ({"topic_config": {"min.insync.replicas": "none"}}, "not a number"),
     ],
 )

@@ -46,7 +46,7 @@ def test_planning_changes_nothing() -> None:
         ({"config": {"no.such": "1"}}, errors.InvalidConfig),
         ({"config": {"max.message.bytes": "x"}}, errors.InvalidConfig),
         ({"config": {"min.insync.replicas": "0"}}, errors.InvalidConfig),
-        ({"config": {"cleanup.policy": "compact"}}, errors.InvalidConfig),
+        ({"config": {"cleanup.policy": "compress"}}, errors.InvalidConfig),
     ],
 )
 def test_bad_topics_are_refused(
@@ -122,3 +122,11 @@ def test_settings_are_read_over_the_defaults() -> None:
 def test_producer_ids_are_never_given_twice() -> None:
     state = cluster()
     assert len({state.new_producer_id() for _ in range(100)}) == 100
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit"), [("delete", 5), ("compact", -1), ("compact,delete", 5)]
+)
+def test_retention_is_of_topics_that_delete(policy: str, limit: int) -> None:
+    config = TopicConfig.from_texts({"cleanup.policy": policy, "retention.bytes": "5"})
+    assert config.retention_bytes == limit
