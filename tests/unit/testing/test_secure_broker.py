@@ -208,3 +208,16 @@ def test_clients_are_told_when_to_authenticate_again(
 def test_what_kafka_has_not_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"GSSAPI|1000 iterations"):
         Security(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_client_without_tls_ends_with_a_reason(
+    secure_broker: SecureBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    plaintext = WireClient(secure_broker.bootstrap)
+    plaintext.send_bytes(b"GET / HTTP/1.1\r\n\r\n")
+    with pytest.raises(ClosedError):
+        plaintext.receive()  # an alert, which is no frame
+    plaintext.close()
+    (record,) = [it for it in caplog.records if it.name.startswith("kafka_fast.testing")]
+    assert record.levelname == "WARNING"
+    assert record.getMessage().startswith("node 1 ends a TLS session: ")
