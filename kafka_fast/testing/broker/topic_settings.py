@@ -27,7 +27,7 @@ class Kind(enum.IntEnum):
 
 _LIMITS = {Kind.INT: 2**31, Kind.LONG: 2**63}
 _LONG_MAX = str(2**63 - 1)
-_WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,50}", re.ASCII)  # Python refuses to read thousands of digits
 _THROTTLED = re.compile(r"\*|([0-9]+:[0-9]+(,[0-9]+:[0-9]+)*)?", re.ASCII)
 
 

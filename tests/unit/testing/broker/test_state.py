@@ -47,6 +47,7 @@ def test_planning_changes_nothing() -> None:
         ({"config": {"max.message.bytes": "x"}}, errors.InvalidConfig),
         ({"config": {"min.insync.replicas": "0"}}, errors.InvalidConfig),
         ({"config": {"cleanup.policy": "compress"}}, errors.InvalidConfig),
+        ({"config": {"retention.ms": "9" * 5000}}, errors.InvalidConfig),
     ],
 )
 def test_bad_topics_are_refused(
