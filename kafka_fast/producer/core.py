@@ -292,7 +292,7 @@ class ProducerCore(ClientCore):
         for topic, failed in _failed_by_topic(self.queues).items():
             count = failed - failed_before.get(topic, 0)
             if count:
-                add_given_up(self.queues, topic, count, self._given_up(why, topic))
+                add_given_up(self.queues, count, self._given_up(why, topic))
 
     def _given_up(self, why: str, topic: str) -> DeliveryError:
         reason = self.control.causes.of_topic(topic, self.now())

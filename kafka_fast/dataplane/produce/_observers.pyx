@@ -212,9 +212,6 @@ cdef class Observations:
             self.all[kept] = one[0]
             kept += 1
         self.count = kept
-        if known.count > 0:
-            kf_batch_ref(batch)
-            known.batch = batch
         return 0
 
     cdef int run(self, Queues queues, report) except -1:
@@ -423,6 +420,8 @@ cdef int tell_part(Queues queues, kf_batch* batch) except -1:
         return 0
     waiting.give_known(known, batch)
     if known.count > 0:
+        kf_batch_ref(batch)
+        known.batch = batch
         queues.ended.append(known)
         queues.observed += 1
     if waiting.loops is not None:
@@ -556,10 +555,9 @@ def log_finally(Queues queues, bint unread):
     return bool(lost.records)
 
 
-def add_given_up(Queues queues, str topic not None, int64_t count, error):
-    """Count records that were given up as failures that nobody can observe."""
-    queues.lost.add(topic, count, NULL, error)
-    queues.unlogged.add(topic, count, NULL, error)
+def add_given_up(Queues queues, int64_t count, error not None):
+    """Count records of a topic that were given up as failures that nobody can observe."""
+    add_lost(queues, NULL, error, count)
 
 
 cdef int add_late(Queues queues, kf_batch* batch, object error, int64_t count) except -1:
