@@ -19,7 +19,7 @@ its changes (`continue_response`), so that other work of the control thread need
 An answer is dropped if it names no broker, carries an error, or belongs to another cluster than the
 first answer did. In the last case an advertised listener leads to a foreign broker, and writing to
 it would be worse than failing. Only bootstrap servers, which the user has named, may introduce
-another cluster.
+another cluster, and only while no node of the first cluster can be reached.
 """
 
 from __future__ import annotations
@@ -274,7 +274,13 @@ class Cluster(Topology):
         self._schedule.handle_failure(now)
 
     def handle_response(
-        self, response: MetadataResponse, now: float, version: int = FIRST_RELIABLE_EPOCH_VERSION
+        self,
+        response: MetadataResponse,
+        now: float,
+        version: int = FIRST_RELIABLE_EPOCH_VERSION,
+        *,
+        is_bootstrap: bool = False,
+        has_nodes: bool = True,
     ) -> ClusterChanges:
         """Take in the answer to the request in flight, or the first part of a large one.
 
@@ -283,6 +289,8 @@ class Cluster(Topology):
                 once, in their order.
             now: the time.
             version: of the answer, which says whether its leader epochs can be trusted.
+            is_bootstrap: a server that the user has named gave the answer.
+            has_nodes: there is a link to a known node.
 
         Returns:
             What changed. `failure` is set, and nothing changed, if the answer was of no use.
@@ -293,6 +301,8 @@ class Cluster(Topology):
         changes = ClusterChanges()
         nodes = read_nodes(response.brokers)
         failure = self._refusal(response, nodes, changes)
+        if failure is None and self._is_foreign(response):
+            failure = self._foreignness(response, changes, is_bootstrap, has_nodes)
         if failure is not None:
             logger.debug("metadata answer not used: %s", failure)
             changes.failure = failure
@@ -413,7 +423,7 @@ class Cluster(Topology):
     def _refusal(
         self, response: MetadataResponse, nodes: dict[int, Node], changes: ClusterChanges
     ) -> KafkaError | None:
-        """Return why an answer cannot be used."""
+        """Return why an answer cannot be used, whichever cluster it is about."""
         if response.error_code:
             if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
                 changes.rebootstrap = self._can_rebootstrap
@@ -422,17 +432,34 @@ class Cluster(Topology):
             count = len(response.brokers)
             said = f"{count} brokers, none of them with a host and a port" if count else "no broker"
             return ProtocolError(f"the answer to Metadata names {said}")
-        is_foreign = None not in (self._cluster_id, response.cluster_id) and (
-            self._cluster_id != response.cluster_id
-        )
-        if is_foreign and not self._needs_bootstrap:
-            changes.foreign_cluster_id = response.cluster_id
-            changes.rebootstrap = self._can_rebootstrap
-            return ProtocolError(
-                f"a broker of cluster {response.cluster_id!r} answered at an address that "
-                f"cluster {self._cluster_id!r} advertises"
-            )
         return None
+
+    def _is_foreign(self, response: MetadataResponse) -> bool:
+        """Tell whether an answer is about another cluster than the nodes that are known now."""
+        ids = (self._cluster_id, response.cluster_id)
+        return not self._needs_bootstrap and None not in ids and ids[0] != ids[1]
+
+    def _foreignness(
+        self,
+        response: MetadataResponse,
+        changes: ClusterChanges,
+        is_bootstrap: bool,
+        has_nodes: bool,
+    ) -> KafkaError | None:
+        """Return why another cluster is not followed; None: it takes the place of this one."""
+        if is_bootstrap and not has_nodes:
+            return None
+        changes.foreign_cluster_id = response.cluster_id
+        if is_bootstrap:
+            return ProtocolError(
+                f"a server in bootstrap.servers belongs to cluster {response.cluster_id!r}, while "
+                f"nodes of cluster {self._cluster_id!r} can be reached"
+            )
+        changes.rebootstrap = self._can_rebootstrap
+        return ProtocolError(
+            f"a broker of cluster {response.cluster_id!r} answered at an address that cluster "
+            f"{self._cluster_id!r} advertises"
+        )
 
     def _take_cluster_id(self, cluster_id: str | None, changes: ClusterChanges) -> None:
         """Keep the cluster's id; forget all topics if the bootstrap servers lead to another one."""

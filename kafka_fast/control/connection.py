@@ -181,6 +181,11 @@ class Connection:
         return "" if self._link is None else self._link.awaited
 
     @property
+    def has_failed(self) -> bool:
+        """True if the last round failed, or the last link broke soon after it was ready."""
+        return self._failed_rounds > 0 or self._failures > 1
+
+    @property
     def retry_at(self) -> float:
         """The time before which no link is opened."""
         return self._retry_at

@@ -139,6 +139,11 @@ class Connections:
             and connection.state is not ConnectionState.BACKOFF
         )
 
+    def has_failed(self, key: ConnectionKey) -> bool:
+        """Tell whether the last attempt to have a link failed, or the link broke at once."""
+        connection = self._connections.get(key)
+        return connection is not None and connection.has_failed
+
     def retry_at(self, key: ConnectionKey) -> float:
         """Return the time before which no link of this connection is opened."""
         connection = self._connections.get(key)

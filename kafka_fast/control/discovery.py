@@ -153,7 +153,13 @@ class Discovery(Call[str, ClusterChanges]):
     ) -> Iterator[tuple[str, Meaning[ClusterChanges]]]:
         """Return what the answer changes."""
         self._request = None
-        changes = self._cluster.handle_response(answer, source.now, source.version)
+        changes = self._cluster.handle_response(
+            answer,
+            source.now,
+            source.version,
+            is_bootstrap=source.is_bootstrap,
+            has_nodes=any(not it.key.is_bootstrap for it in self._connections.links.ready),
+        )
         if changes.failure is None:
             self._connections.troubles.clear(About.METADATA)
         else:

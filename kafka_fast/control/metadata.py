@@ -173,12 +173,12 @@ class ClusterChanges(Value, frozen=False):
     nodes_readdressed: list[tuple[Node, Node]] = field(factory=list)
     """(before, after): the same id at another host or port, so its connection leads elsewhere."""
     cluster_replaced: bool = False
-    """After a rebootstrap another cluster answered; everything known of the old one is void.
+    """Bootstrap servers lead to another cluster; everything known of the old one is void.
 
     Its topics come in `recreated_topics`, as soon as an answer has them.
     """
     foreign_cluster_id: str | None = None
-    """The cluster that a known node answered for. The answer was dropped; the link must close."""
+    """The cluster that an answer was about, which was dropped."""
     rebootstrap: bool = False
     """Forget the nodes and begin again at bootstrap.servers (KIP-899, KIP-1102)."""
     failure: KafkaError | None = None

@@ -139,6 +139,10 @@ class Proxy:
         """Reset every connection (RST), both sides."""
         self._call(lambda: self._end_links(reset=True))
 
+    def lead_to(self, host: str, port: int) -> None:
+        """Lead the connections that are accepted from now on to another address."""
+        self._target = (host, port)
+
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=READ_SIZE)
         self.address = self._server.sockets[0].getsockname()[:2]

@@ -41,6 +41,8 @@ class AnswerSource(Value):
     node: str
     """The node's name in errors."""
     now: float
+    is_bootstrap: bool = False
+    """The node is one that the user has named, in bootstrap.servers."""
 
 
 K = TypeVar("K", bound=Hashable)

@@ -111,7 +111,7 @@ class Requester:
     def _due(self, call: OpenCall[K, V], item: Item[K], opens_at: dict[Place, float]) -> float:
         """Return when an item is to be sent; `opens_at` holds what was found out for others."""
         if item.in_flight:
-            return max(item.beside_at, self.ways.another_opens_at(item.asked))
+            return max(item.beside_at, self.ways.another_opens_at(item.asked, self._ticked_at))
         if not item.is_seen or item.not_before > self._ticked_at:
             return item.not_before
         if not call.call.may_send(item.key):
@@ -301,7 +301,8 @@ class Requester:
         waiting = {item.key: item for item in _still_open(call, sent)}
         if not waiting:
             return
-        source = AnswerSource(sent.version, sent.link.versions.node, now)
+        versions, key = sent.link.versions, sent.link.key
+        source = AnswerSource(sent.version, versions.node, now, is_bootstrap=key.is_bootstrap)
         for key, meaning in call.call.read(answer, list(waiting), source):
             item = waiting.pop(key, None)
             if item is not None and call.items.get(key) is item:

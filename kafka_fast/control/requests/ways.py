@@ -99,13 +99,13 @@ class Ways:
         """Return when an item can be sent. LONG_AGO: now; NEVER: after some event."""
         if isinstance(call.target, AnyNode):
             paused = self._paused(now)
-            return min(self._any.opens_at(paused.keys()), *paused.values(), NEVER)
+            return min(self._any.opens_at(now, paused=paused.keys()), *paused.values(), NEVER)
         link = self._link(call, key)
         return NEVER if link is None else self._pause_of(link.key.node_id, now)
 
-    def another_opens_at(self, asked: Collection[int]) -> float:
-        """Return when one more node, beside these connections, can be asked or connected to."""
-        return self._any.opens_at(asked)
+    def another_opens_at(self, asked: Collection[int], now: float) -> float:
+        """Return when one more node, beside these links, can be asked or connected to."""
+        return self._any.opens_at(now, asked)
 
     def all_nodes(self, now: float) -> list[int]:
         """Return the ids of all nodes; if the metadata name none yet, ask for metadata."""
@@ -164,7 +164,7 @@ class Ways:
     def _seek(self, call: Call[K, V], key: K, now: float) -> Link | None:
         target = call.target
         if isinstance(target, AnyNode):
-            return self._any.want(now, self._paused(now).keys())
+            return self._any.want(now, paused=self._paused(now).keys())
         if isinstance(target, Coordinator):
             return self._coordinators.want(target.kind, _coordinated(target, key), now)
         node_id = self._node_id(target, key)

@@ -7,6 +7,7 @@ What is not for the machine (streams, queues) is kept for the test to look at.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,8 @@ class FakeMachine:
         self.links: dict[int, ConnectionKey] = {}  # by link id
         self.ports: dict[int, int] = {}  # link id -> port
         self.hung: set[int] = set()  # ports at which connections and requests are only taken
+        self.refused: set[int] = set()  # ports at which nobody listens
+        self.tried: list[int] = []  # ports, in the order in which links to them were to be opened
         self.kept: list[Any] = []
         self.asked: list[tuple[Request, ConnectionKey]] = []
         self.max_versions: dict[int, int] = {}  # by API key, of all brokers
@@ -97,7 +100,12 @@ class FakeMachine:
             match command:
                 case ResolveHost(owner, host, _):
                     self.control.connections.handle_resolved(owner, host, ("127.0.0.1",), self.now)
+                case OpenLink(link_id) if command.port in self.refused:
+                    self.tried.append(command.port)
+                    refusal = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+                    self.control.connections.handle_connect_failed(link_id, refusal, self.now)
                 case OpenLink(link_id):
+                    self.tried.append(command.port)
                     self.links[link_id] = command.key
                     self.ports[link_id] = command.port
                     self.control.connections.handle_connected(link_id, self.now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,10 +11,12 @@ import pytest
 from kafka_fast.config import CommonSettings, producer_settings
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import PARTITIONS_AT_ONCE, Cluster
-from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.connection_key import BOOTSTRAP, UNKNOWN_NODE, ConnectionKey, Role
+from kafka_fast.control.connections import PACE
 from kafka_fast.control.messages import CloseReason, RawResponse
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
+from kafka_fast.control.requests.any_node import SILENT_CLUSTER_PATIENCE, SILENT_NODE_PATIENCE
+from kafka_fast.control.troubles import About
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
@@ -37,12 +40,13 @@ class Client(ClientControl[CommonSettings]):
         super().__init__(settings, "test", lambda: 0.5, lambda: 0, cluster)
         self.answers = 0
         self.brokers = BROKERS
+        self.cluster_id = "c"
         self.cluster.want_topic("t", 1.0)
         self.machine = FakeMachine(self, {MetadataRequest: self._describe_cluster})
 
     def _describe_cluster(self, request: MetadataRequest, key: ConnectionKey) -> MetadataResponse:
         self.answers += 1
-        return answer(topic("t", ((1, self.answers),)), brokers=self.brokers)
+        return answer(topic("t", ((1, self.answers),)), brokers=self.brokers, cluster_id=self.cluster_id)
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         pass
@@ -65,7 +69,7 @@ class Client(ClientControl[CommonSettings]):
         """Have links to these nodes."""
         for node in nodes:
             self.requester.ways.want_data(node, self.machine.now)
-        self.machine.run()
+            self.machine.run(PACE)
 
     def refresh(self) -> None:
         """Have metadata asked for."""
@@ -194,6 +198,124 @@ def test_without_a_retry_backoff_metadata_is_not_asked_for_at_the_pace_of_the_ne
     client.cluster.want_topic("unknown", client.machine.now)
     client.machine.run(1.0)
     assert 50 <= len(client.asked()) <= 150
+
+
+# When no known node can be reached
+
+SERVER = 9100
+"""Port of a bootstrap server that no node advertises."""
+
+
+def cut_off(*, silent: bool = False, **config: Any) -> Client:
+    """A client that loses the links to all nodes, which then refuse, or take and say nothing."""
+    client = started(1, 2, 3, servers=f"10.0.0.1:{SERVER}", **config)
+    if silent:
+        client.machine.hung = {9001, 9002, 9003}
+    else:
+        client.machine.refused = {9001, 9002, 9003}
+    for node in NODES:
+        client.lose(node)
+    client.machine.tried.clear()
+    return client
+
+
+def test_if_all_nodes_refuse_bootstrap_servers_are_asked() -> None:
+    """Regression: only metadata.recovery.rebootstrap.trigger.ms led there."""
+    client = cut_off()
+    client.brokers = [broker(node, "10.0.0.1", 9200 + node) for node in NODES]
+    client.machine.run(0.5)
+    assert sorted(client.machine.tried[:3]) == [9001, 9002, 9003]
+    assert client.machine.tried[3] == SERVER
+    assert [node.port for node in client.cluster.nodes] == [9201, 9202, 9203]
+
+
+def test_each_node_is_tried_before_bootstrap_servers() -> None:
+    client = cut_off()
+    client.machine.refused = {9001, 9002}
+    client.machine.run(0.5)
+    assert SERVER not in client.machine.tried
+    assert client.asked() == [3]
+
+
+def test_nodes_that_say_nothing_do_not_hold_bootstrap_servers_up() -> None:
+    client = cut_off(silent=True)
+    client.machine.run(SILENT_CLUSTER_PATIENCE * 0.9)
+    assert SERVER not in client.machine.tried
+    client.machine.run(SILENT_CLUSTER_PATIENCE * 0.2)
+    assert client.asked() == [UNKNOWN_NODE]
+
+
+def test_links_that_say_nothing_do_not_hold_bootstrap_servers_up() -> None:
+    client = started(1, 2, 3, servers=f"10.0.0.1:{SERVER}")
+    client.machine.hung = {9001, 9002, 9003}
+    client.machine.run(SILENT_NODE_PATIENCE * 4)
+    assert sorted(client.asked()) == [UNKNOWN_NODE, *NODES]
+
+
+def test_metadata_recovery_strategy_none_never_asks_bootstrap_servers_again() -> None:
+    client = cut_off(metadata_recovery_strategy="none")
+    client.machine.run(1000.0)
+    assert SERVER not in client.machine.tried
+
+
+def test_a_cluster_that_is_only_down_is_known_and_tried_further() -> None:
+    """The bootstrap server may be gone for good, while the nodes come back."""
+    client = cut_off()
+    client.machine.refused.add(SERVER)
+    client.machine.run(60.0)
+    assert SERVER in client.machine.tried
+    client.machine.refused = {SERVER}
+    client.machine.run(1.5)
+    assert client.asked() in ([1], [2], [3])
+    assert client.cluster.leader("t", 0) is not None
+
+
+def test_a_cluster_that_is_down_is_tried_at_the_pace_of_the_backoff() -> None:
+    client = cut_off()
+    client.machine.refused.add(SERVER)
+    client.machine.run(60.0)
+    for port, count in Counter(client.machine.tried).items():
+        assert 50 <= count <= 90, port  # reconnect.backoff.max.ms is a second
+
+
+def test_nodes_that_bootstrap_servers_still_name_are_tried_at_the_pace_of_the_backoff() -> None:
+    """A load balancer is up, or one broker that nobody has told of the others' end."""
+    client = cut_off()
+    client.machine.run(60.0)
+    assert client.machine.tried.count(SERVER) == 1
+    assert len(client.machine.tried) <= 250
+    assert len(client.asked()) <= 100
+
+
+def test_a_pause_that_a_broker_announced_is_no_reason_to_ask_bootstrap_servers() -> None:
+    client = started(1, 2, 3, servers=f"10.0.0.1:{SERVER}")
+    for link in list(client.links.ready):
+        client.requester.ways.handle_throttle(link, 60_000, client.machine.now)
+    client.machine.tried.clear()
+    client.machine.run(50.0)
+    assert client.machine.tried == []
+    client.machine.run(15.0)
+    assert len(client.asked()) == 1
+
+
+def test_bootstrap_servers_may_lead_to_another_cluster_if_no_node_is_left() -> None:
+    client = cut_off()
+    client.cluster_id = "another"
+    client.machine.run(0.5)
+    assert client.cluster.cluster_id == "another"
+
+
+def test_bootstrap_servers_of_another_cluster_do_not_take_a_client_away_from_its_nodes() -> None:
+    client = started(1, 2, 3, servers=f"10.0.0.1:{SERVER}")
+    client.machine.hung = {9001, 9002, 9003}
+    client.cluster_id = "another"
+    client.machine.run(SILENT_NODE_PATIENCE * 5)
+    assert UNKNOWN_NODE in client.asked()
+    assert client.cluster.cluster_id == "c"
+    assert "bootstrap.servers belongs to cluster 'another'" in str(
+        client.troubles.of(About.METADATA)
+    )
+    assert len(list(client.links.ready)) == len(NODES) + 1
 
 
 @pytest.mark.parametrize("node_id", LARGE)

@@ -33,7 +33,7 @@ class Rig:
     def __init__(self) -> None:
         self.now = 1.0
         self.commands: deque[TransportCommand] = deque()
-        self.ready: dict[ConnectionKey, Link] = {}
+        self.by_key: dict[ConnectionKey, Link] = {}
         self.wanted: list[ConnectionKey] = []  # links that were to be opened
         self.refreshed: list[str | None] = []  # topics, None: all
         self.leaders: dict[TopicPartition, int] = {}
@@ -98,7 +98,7 @@ class Rig:
         key = ConnectionKey(role, node_id)
         number = 10 * node_id + (0 if role is Role.DATA else 1)
         link = Link(number, key, NodeVersions(str(key), ApiVersionsResponse(api_keys=offered)))
-        self.ready[key] = link
+        self.by_key[key] = link
         return link
 
     def tick(self, now: float | None = None) -> list[SendRaw]:
@@ -118,17 +118,21 @@ class Rig:
 
     def lose(self, sent: SendRaw) -> None:
         """Break the connection of a request."""
-        self.ready = {key: it for key, it in self.ready.items() if it.id != sent.link_id}
+        self.by_key = {key: it for key, it in self.by_key.items() if it.id != sent.link_id}
         self.requests.handle_response(RawResponse(sent.link_id, sent.token, None, 0), self.now)
 
     # What the requester sees of others
 
     @property
+    def ready(self) -> list[Link]:
+        return list(self.by_key.values())
+
+    @property
     def free(self) -> list[Link]:
-        return list(self.ready.values())
+        return self.ready
 
     def link_to(self, key: ConnectionKey) -> Link | None:
-        return self.ready.get(key)
+        return self.by_key.get(key)
 
     def request_key(self, node_id: int) -> ConnectionKey:
         return ConnectionKey(Role.DATA, node_id)
@@ -141,6 +145,9 @@ class Rig:
 
     def is_connecting(self, key: ConnectionKey) -> bool:
         return key in self.wanted
+
+    def has_failed(self, key: ConnectionKey) -> bool:
+        return False
 
     def retry_at(self, key: ConnectionKey) -> float:
         return 0.0
