@@ -31,6 +31,9 @@ _DURATION = re.compile(
     re.IGNORECASE,
 )
 
+SHORTEST_PATIENCE = 1.0
+"""Seconds that a coordinator has for an answer, however short the session is."""
+
 OffsetReset: TypeAlias = str | int
 """`earliest`, `latest` or `none`; or a duration in ms: records from that long ago on."""
 
@@ -77,6 +80,15 @@ class ConsumerSettings(CommonSettings, kw_only=True):
     def fetch_timeout(self) -> float:
         """Seconds after which the answer to a Fetch is given up: the broker may wait by itself."""
         return self.request_timeout + self.fetch_max_wait
+
+    @property
+    def heartbeat_timeout(self) -> float:
+        """Seconds after which a silent coordinator is taken for dead, by the classic protocol.
+
+        At most half of the session: the other half is for finding the coordinator again, and for
+        telling it that this member lives.
+        """
+        return min(self.request_timeout, max(self.session_timeout / 2, SHORTEST_PATIENCE))
 
     @property
     def is_read_committed(self) -> bool:

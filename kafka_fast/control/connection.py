@@ -106,6 +106,8 @@ class Connection:
             mechanism: for the login; None: there is no login.
         """
         self.key = key
+        self.trying_since = NEVER
+        """When the round that is under way began; NEVER: none is."""
         self._client_id = client_id
         self._next_link_id = next_link_id
         self._mechanism = mechanism
@@ -230,6 +232,7 @@ class Connection:
         """Close the link, or stop connecting, without a backoff; `connect` may follow at once."""
         if self.is_ready:
             self._failures = 0
+        self.trying_since = NEVER
         self._drop_link()
         if self._state is not ConnectionState.CLOSED:
             self._enter(ConnectionState.IDLE)
@@ -352,6 +355,7 @@ class Connection:
             self._go_on_without(link, failure, now)
         elif link.is_usable:
             self._failed_rounds = 0
+            self.trying_since = NEVER
 
     def _go_on_without(self, link: LinkSetup, error: KafkaError, now: float) -> None:
         """Go on after a link that is of no use any more, or never was."""
@@ -380,6 +384,7 @@ class Connection:
     def _begin_round(self, now: float) -> None:
         """Try every address of every endpoint, beginning now."""
         self._errors.clear()
+        self.trying_since = now
         self._candidates.begin_round()
         self._try_next(now)
 
@@ -462,6 +467,7 @@ class Connection:
         backoff = self._refusal_backoff if is_refused else self._backoff
         self._retry_at = now + max(backoff.delay(self._failures), SHORTEST_BACKOFF)
         self._failures += 1
+        self.trying_since = NEVER
         self._enter(ConnectionState.IDLE)
         self._outputs.append(
             ConnectionFailed(error, self._retry_at, rebootstrap, self._failing_since, is_refused)

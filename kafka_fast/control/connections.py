@@ -133,11 +133,19 @@ class Connections:
     def is_connecting(self, key: ConnectionKey) -> bool:
         """Tell whether a link is being made. A connection in its backoff makes none."""
         connection = self._connections.get(key)
-        return (
-            connection is not None
-            and connection.is_pending
-            and connection.state is not ConnectionState.BACKOFF
+        return connection is not None and connection.trying_since != NEVER
+
+    def oldest_try(self) -> tuple[ConnectionKey | None, float]:
+        """Return the connection for which a partition or a call has waited longest, and since when.
+
+        Coordinators are left out: metadata do not say where they are.
+        """
+        tries = (
+            (key, connection.trying_since)
+            for key, connection in self._connections.items()
+            if not key.is_bootstrap and key.role is not Role.COORDINATOR
         )
+        return min(tries, key=lambda it: it[1], default=(None, NEVER))
 
     def has_failed(self, key: ConnectionKey) -> bool:
         """Tell whether the last attempt to have a link failed, or the link broke at once."""

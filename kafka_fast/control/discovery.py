@@ -36,6 +36,9 @@ from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 
 logger = get_logger("kafka_fast.metadata")
 
+ASK_AGAIN_AFTER = 3.0
+"""Seconds between two refreshes for the sake of a node that lets nobody in."""
+
 
 class Discovery(Call[str, ClusterChanges]):
     """The metadata of one client. Control thread only."""
@@ -73,15 +76,16 @@ class Discovery(Call[str, ClusterChanges]):
         self._on_changes = on_changes
         self._on_fatal = on_fatal
         self._request: MetadataRequest | None = None  # the one that has no answer yet
+        self._asked_again_at = LONG_AGO  # because a node lets nobody in
         self._open = requester.begin(self)
 
     # Time
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        deadline = self._cluster.rebootstrap_deadline()
         if self._cluster.is_merging:
             return LONG_AGO
+        deadline = min(self._cluster.rebootstrap_deadline(), self._ask_again_at())
         if ONLY not in self._open:
             deadline = min(deadline, self._cluster.request_deadline())
         return deadline
@@ -93,8 +97,20 @@ class Discovery(Call[str, ClusterChanges]):
         if self._cluster.poll_rebootstrap(now):
             trigger = self._settings.metadata_recovery_rebootstrap_trigger
             self.rebootstrap(f"no broker answered for {trigger} s", now)
+        if self._ask_again_at() <= now:
+            self._asked_again_at = now
+            self._cluster.request_refresh(f"{self._connections.oldest_try()[0]} lets nobody in")
         if ONLY not in self._open and self._cluster.request_deadline() <= now:
             self._open.add(ONLY)
+
+    def _ask_again_at(self) -> float:
+        """Return when metadata are asked for because a node lets nobody in.
+
+        The node may have moved, or lead partitions no more, long before the attempt is given up
+        (socket.connection.setup.timeout.ms).
+        """
+        _, since = self._connections.oldest_try()
+        return max(since + SILENT_NODE_PATIENCE, self._asked_again_at + ASK_AGAIN_AFTER)
 
     # What changed
 

@@ -43,6 +43,18 @@ def resolve(host: str, done: Callable[[Addresses], None]) -> None:
         look_up()
 
 
+KEEP_ALIVE = {
+    socket.TCP_KEEPIDLE: 60,
+    socket.TCP_KEEPINTVL: 10,
+    socket.TCP_KEEPCNT: 3,
+}
+"""Seconds without traffic before a probe, seconds between two probes, and how many may be lost.
+
+Linux would wait for two hours. A load balancer forgets an idle connection after some minutes, and
+says nothing; the next request would then be waited for in vain until request.timeout.ms.
+"""
+
+
 class Connecting(Value, frozen=False):
     """A socket that is still connecting."""
 
@@ -66,7 +78,7 @@ def begin_connect(command: OpenLink, settings: CommonSettings) -> Connecting:
         on_error.callback(sock.close)
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        _keep_alive(sock)
         if settings.send_buffer_bytes > 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.send_buffer_bytes)
         if settings.receive_buffer_bytes > 0:
@@ -76,6 +88,13 @@ def begin_connect(command: OpenLink, settings: CommonSettings) -> Connecting:
             raise OSError(code, os.strerror(code))
         on_error.pop_all()
     return Connecting(command.link_id, command.key.node_id, command.host, sock, command.deadline)
+
+
+def _keep_alive(sock: socket.socket) -> None:
+    """Have the kernel find out that the other side of an idle connection is gone."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEP_ALIVE.items():
+        sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def finish_connect(connecting: Connecting) -> None:

@@ -260,8 +260,8 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             self.group.next_deadline() if self.group is not None else NEVER,
             self.topics.next_deadline(),
             self.lookup.next_deadline(),
-            self.restarts.next_deadline(),
             self.fetch_routes.next_deadline(),
+            self.restarts.next_deadline(),
         )
 
     # Out and in

@@ -41,6 +41,7 @@ from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchRequest
+from kafka_fast.types import TopicPartition
 
 STARTS_AT_ONCE = 500
 """How many partitions a tick starts. More would keep the control thread from other work."""
@@ -86,6 +87,9 @@ class FetchRoutes:
         self._without_leader: dict[str, dict[int, AssignedPartition]] = {}
         self._without_link: dict[int, dict[int, AssignedPartition]] = {}
         self._due: dict[int, AssignedPartition] = {}
+        # Partitions that a replica is preferred for. Each holds for as long as the others, so the
+        # first one in here is over first.
+        self._at_replicas: dict[TopicPartition, AssignedPartition] = {}
         self._commands: deque[ConsumerCommand] = deque()
 
     # Getters
@@ -94,10 +98,15 @@ class FetchRoutes:
         """Return the next thing to do; None if there is nothing."""
         return self._commands.popleft() if self._commands else None
 
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        return LONG_AGO if self._due else self._replicas_are_over_at()
+
     # Commands
 
     def remove(self, assigned: AssignedPartition) -> None:
         """Forget a partition's stream and what was fetched of it."""
+        self._at_replicas.pop(assigned.partition, None)
         stream_id = assigned.stream_id
         self._nameless.discard(stream_id)
         self._due.pop(stream_id, None)
@@ -152,15 +161,23 @@ class FetchRoutes:
             assigned.enter(FetchState.STOPPED, now)
 
     def prefer(self, assigned: AssignedPartition, node_id: int, now: float) -> None:
-        """Read a partition from this replica for a while; -1: from its leader."""
+        """Read a partition from this replica for metadata.max.age.ms; -1: from its leader.
+
+        Then its leader is asked again. A replica that has been cut off from the leader brings no
+        records, and no error either.
+        """
         assigned.replica = node_id
         assigned.replica_until = now + self._settings.metadata_max_age
+        self._at_replicas.pop(assigned.partition, None)
+        if node_id != NO_NODE:
+            self._at_replicas[assigned.partition] = assigned
 
     def tick(self, now: float) -> None:
         """Start partitions that waited for a leader or a link and may have one now.
 
         If there are many, the next tick starts the others. This one comes back to its thread soon.
         """
+        self._return_to_leaders(now)
         for node_id in list(self._without_link):
             # A partition whose node has left the cluster needs another one.
             is_gone = self._cluster.node(node_id) is None
@@ -172,9 +189,19 @@ class FetchRoutes:
             if is_assigned and assigned.state in AWAITING_WAY:
                 self.start(assigned, now)
 
-    def next_deadline(self) -> float:
-        """Return when `tick` has something to do that no event announces."""
-        return LONG_AGO if self._due else NEVER
+    def _return_to_leaders(self, now: float) -> None:
+        """Stop the partitions that have been read from a replica for long: they start anew."""
+        while self._replicas_are_over_at() <= now:
+            assigned = self._at_replicas.pop(next(iter(self._at_replicas)))
+            if assigned.state is FetchState.AWAITS_LINK:
+                self._due[assigned.stream_id] = assigned
+            self.stop(assigned, now)
+
+    def _replicas_are_over_at(self) -> float:
+        """Return when the first partition goes back to its leader."""
+        for assigned in self._at_replicas.values():
+            return assigned.replica_until
+        return NEVER
 
     # In
 

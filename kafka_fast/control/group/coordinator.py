@@ -113,6 +113,10 @@ class GroupCoordinator:
         self._checked = link.id
         return link
 
+    def look_again(self) -> None:
+        """Ask the brokers again which node the coordinator is: it has been silent for long."""
+        self._coordinators.look_again(CoordinatorKind.GROUP, self.group_id)
+
     def want_beside(self, now: float) -> Link | None:
         """Return a ready link to it on which no JoinGroup waits. If there is none, open one.
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.producer.verdicts import ProducerIdentity
+from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
 from kafka_fast.control.requests.targets import AnyNode
@@ -30,6 +31,7 @@ class IdentityKeeper(Call[str, ProducerIdentity]):
 
     request_class = InitProducerIdRequest
     response_class = InitProducerIdResponse
+    beside_after = SILENT_NODE_PATIENCE
 
     def __init__(
         self,

@@ -158,7 +158,7 @@ class AnyNodes:
         return self._lacking_since + SILENT_CLUSTER_PATIENCE
 
     def _candidates(self, *, with_servers: bool) -> list[ConnectionKey]:
-        """Return the connections that requests to any node may go over, the preferred ones first."""
+        """Return the connections that requests to any node may go over, the best ones first."""
         found = [] if self._cluster.needs_bootstrap else self._nodes()
         if with_servers:
             found += [BOOTSTRAP, SECOND_BOOTSTRAP] if self._has_several_servers else [BOOTSTRAP]

@@ -7,6 +7,10 @@
 A coordinator has a connection of its own, so that a heartbeat never stands behind a Fetch.
 Everything that one node coordinates shares this connection.
 
+The brokers are also asked again who coordinates while a known coordinator lets nobody in, or a
+member says that it has been silent for long (`look_again`). It may be dead without a word, and
+another one may have taken its place long before the connection is given up.
+
 Thread: control; getters may be called from any.
 """
 
@@ -22,6 +26,7 @@ from kafka_fast.control.connections import Connections
 from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import Node, is_address
 from kafka_fast.control.permissions import described
+from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, Refused, Retry
 from kafka_fast.control.requests.open_call import OpenCall
@@ -47,6 +52,9 @@ V = TypeVar("V")
 
 FIRST_VERSION_WITH_KEYS = 4
 
+LOOK_AGAIN_AFTER = 3.0
+"""Seconds between two look-ups of a coordinator that lets nobody in."""
+
 
 class CallSender(Protocol):
     """What `Coordinators` needs of the requester."""
@@ -67,6 +75,7 @@ class FindCoordinator(Call[str, Node]):
 
     request_class = FindCoordinatorRequest
     response_class = FindCoordinatorResponse
+    beside_after = SILENT_NODE_PATIENCE
 
     def __init__(
         self,
@@ -170,6 +179,8 @@ class Coordinators:
         self._nodes: dict[tuple[CoordinatorKind, str], Node] = {}
         self._followers: dict[tuple[CoordinatorKind, str], Callable[[KafkaError], None]] = {}
         self._wanted: set[tuple[CoordinatorKind, str]] = set()  # followed, and wanted since
+        # Known ones to which there is no link yet: when they are looked up again.
+        self._linkless: dict[tuple[CoordinatorKind, str], float] = {}
 
     # Getters
 
@@ -199,6 +210,10 @@ class Coordinators:
             return Reason(f"no connection to its coordinator, {node}, yet")
         return Reason(f"no connection to its coordinator: {trouble}", trouble.error)
 
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        return min(self._linkless.values(), default=NEVER)
+
     # Commands
 
     def follow(
@@ -227,8 +242,23 @@ class Coordinators:
             return None
         link = self.link(kind, key)
         if link is None:
+            self._linkless.setdefault((kind, key), now + SILENT_NODE_PATIENCE)
             self._connections.want(node, Role.COORDINATOR, now, self._cluster.cluster_id)
         return link
+
+    def look_again(self, kind: CoordinatorKind, key: str) -> None:
+        """Ask the brokers again which node a known coordinator is. Until they answer, it stays."""
+        if self.node(kind, key) is not None:
+            self._look_up(kind, key)
+
+    def tick(self, now: float) -> None:
+        """Look up coordinators again to which no link is made in time."""
+        for (kind, key), due in list(self._linkless.items()):
+            if self.node(kind, key) is None or self.link(kind, key) is not None:
+                del self._linkless[kind, key]
+            elif now >= due:
+                self._linkless[kind, key] = now + LOOK_AGAIN_AFTER
+                self.look_again(kind, key)
 
     def _look_up(self, kind: CoordinatorKind, key: str) -> None:
         lookups = self._lookups.get(kind)
@@ -279,8 +309,9 @@ class Coordinators:
 
     def _handle_found(self, kind: CoordinatorKind, key: str, node: Node, now: float) -> None:
         self._pace.handle_success((kind, key))
+        if self.node(kind, key) != node:
+            logger.info("%s %s: its coordinator is %s", noun(kind), key, node)
         self._nodes[kind, key] = node
-        logger.info("%s %s: its coordinator is %s", noun(kind), key, node)
         if (kind, key) in self._wanted:
             self.want(kind, key, now)  # a follower waits for the link
 

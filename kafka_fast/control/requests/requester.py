@@ -92,7 +92,7 @@ class Requester:
         The last tick has looked at each blocked item. New metadata, a coordinator that was found,
         or a link that opened will bring the next tick.
         """
-        deadline = NEVER
+        deadline = self.coordinators.next_deadline()
         for call in self._open:
             if any(True for _ in self._ended_by_deadline(call)) or call.is_spreading:
                 deadline = min(deadline, call.deadline)
@@ -177,6 +177,7 @@ class Requester:
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         self._ticked_at = now
+        self.coordinators.tick(now)
         for call in list(self._open):
             if call.deadline <= now:
                 self._expire(call, now)

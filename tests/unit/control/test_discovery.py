@@ -13,6 +13,7 @@ from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import PARTITIONS_AT_ONCE, Cluster
 from kafka_fast.control.connection_key import BOOTSTRAP, UNKNOWN_NODE, ConnectionKey, Role
 from kafka_fast.control.connections import PACE
+from kafka_fast.control.discovery import ASK_AGAIN_AFTER
 from kafka_fast.control.messages import CloseReason, RawResponse
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.requests.any_node import SILENT_CLUSTER_PATIENCE, SILENT_NODE_PATIENCE
@@ -46,7 +47,9 @@ class Client(ClientControl[CommonSettings]):
 
     def _describe_cluster(self, request: MetadataRequest, key: ConnectionKey) -> MetadataResponse:
         self.answers += 1
-        return answer(topic("t", ((1, self.answers),)), brokers=self.brokers, cluster_id=self.cluster_id)
+        return answer(
+            topic("t", ((1, self.answers),)), brokers=self.brokers, cluster_id=self.cluster_id
+        )
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         pass
@@ -198,6 +201,22 @@ def test_without_a_retry_backoff_metadata_is_not_asked_for_at_the_pace_of_the_ne
     client.cluster.want_topic("unknown", client.machine.now)
     client.machine.run(1.0)
     assert 50 <= len(client.asked()) <= 150
+
+
+def test_while_a_node_lets_nobody_in_metadata_tell_where_it_is_now() -> None:
+    """Regression: an address that hung was tried for socket.connection.setup.timeout.ms first."""
+    client = started(1, 2, **{"socket.connection.setup.timeout.ms": 600_000})
+    client.machine.run()
+    client.asked()
+    client.machine.hung = {9003}
+    client.connect(3)
+    client.machine.run(SILENT_NODE_PATIENCE)
+    assert len(client.asked()) == 1, "nobody knows more yet"
+    client.brokers = [*BROKERS[:2], broker(3, "10.0.0.1", 9303)]
+    client.machine.run(ASK_AGAIN_AFTER)
+    assert len(client.asked()) == 1
+    client.connect(3)
+    assert client.links.link_to(ConnectionKey(Role.DATA, 3)) is not None
 
 
 # When no known node can be reached

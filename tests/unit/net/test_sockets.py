@@ -7,7 +7,7 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -26,11 +26,18 @@ def port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def buffers(settings: CommonSettings, port: int) -> list[int]:
-    """Return the sizes of a socket's buffers once it is connected."""
+@contextmanager
+def connected(settings: CommonSettings, port: int) -> Iterator[socket.socket]:
+    """A socket as clients open it, once it is connected."""
     command = OpenLink(1, ConnectionKey(Role.DATA, 1), "localhost", "127.0.0.1", port, deadline=9e9)
     with closing(begin_connect(command, settings).socket) as sock:
         assert select.select([], [sock], [], TIMEOUT)[1]
+        yield sock
+
+
+def buffers(settings: CommonSettings, port: int) -> list[int]:
+    """Return the sizes of a socket's buffers."""
+    with connected(settings, port) as sock:
         return [sock.getsockopt(socket.SOL_SOCKET, option) for option in BUFFERS]
 
 
@@ -50,6 +57,18 @@ def test_sizes_that_are_asked_for(port: int) -> None:
         }
     )
     assert buffers(settings, port) == [100_000, 80_000]  # Linux counts its own needs as well
+
+
+def test_the_end_of_an_idle_connection_is_noticed_before_a_request_is_sent_over_it(
+    port: int,
+) -> None:
+    """Regression: the kernel's first probe came after two hours, if nobody had set it earlier."""
+    settings = producer_settings({"bootstrap.servers": "b:1"})
+    options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+    with connected(settings, port) as sock:
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        idle, between, lost = (sock.getsockopt(socket.IPPROTO_TCP, it) for it in options)
+    assert idle + between * lost < settings.connections_max_idle / 2
 
 
 def test_a_name_is_looked_up_in_place_where_no_thread_can_start(

@@ -174,7 +174,8 @@ class ClassicMember:
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        return min(self._goodbyes.next_deadline(), self._next_step())
+        waits = self._goodbyes.next_deadline(), self._rebalance.next_deadline()
+        return min(*waits, self._next_step())
 
     def _next_step(self) -> float:
         if self._rejoin_reason is None and self._state is ClassicMemberState.STABLE:
@@ -274,6 +275,7 @@ class ClassicMember:
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         self._goodbyes.tick(now)
+        self._rebalance.tick(now)
         if self._state is ClassicMemberState.STABLE and now >= self._leader.settled_by:
             self._leader.forget()
             self._want_join(

@@ -6,6 +6,10 @@
                  └──────────┬──────────────────┴───────────┴──────► RebalanceInterrupted,
               cancel ──► IDLE                                       -Refused, -Failed
 
+The coordinator answers JoinGroup and SyncGroup when other members have acted, which may take up to
+max.poll.interval.ms. A coordinator that died without a word would be waited for as long. So the
+brokers are asked meanwhile who coordinates.
+
 Each rebalance ends once. The member decides what its end means. The assignor is at work in
 ASSIGNING and TELLING, in another thread. Thread: control.
 """
@@ -24,7 +28,9 @@ from kafka_fast.control.group.classic.leader import GroupLeader, LeaderPlan
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.links import Link
+from kafka_fast.control.metadata import Node
 from kafka_fast.errors import ErrorCode, KafkaError, MalformedError
+from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from kafka_fast.protocol.apis.sync_group import SyncGroupRequestAssignment, SyncGroupResponse
 from kafka_fast.protocol.schema import Response
@@ -124,6 +130,9 @@ class Rebalance:
         self._on_entered = on_entered
         self._on_end = on_end
         self._timeout = settings.max_poll_interval + JOIN_GRACE
+        self._patience = settings.heartbeat_timeout
+        self._look_at = NEVER  # when the brokers are asked who coordinates
+        self._node: Node | None = None  # the coordinator that the last request went to
         self._phase = RebalancePhase.IDLE
         self._attempt: RebalanceAttempt | None = None  # the one under way
         self._joined = JoinGroupResponse()
@@ -133,6 +142,10 @@ class Rebalance:
     def phase(self) -> RebalancePhase:
         """How far the rebalance has come."""
         return self._phase
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        return self._look_at if self.is_waiting else NEVER
 
     @property
     def is_waiting(self) -> bool:
@@ -167,6 +180,7 @@ class Rebalance:
         """Begin a rebalance with this JoinGroup."""
         self._attempt = RebalanceAttempt()
         self._phase = RebalancePhase.JOINING
+        self._expect_answer(now)
         try:
             take, lose = self._hearing(self._handle_joined)
             self._session.join(link, request, take, lose, timeout=self._timeout)
@@ -191,7 +205,24 @@ class Rebalance:
         if plan is not None and self._leader.knows_topics_of(plan):
             self._assign()
 
+    def tick(self, now: float) -> None:
+        """Have a coordinator looked for that may be dead, and end what waits for one that is."""
+        if not self.is_waiting:
+            return
+        node = self._coordinator.node
+        if node is not None and node != self._node:
+            self._session.fall_silent()
+            self._end(RebalanceInterrupted(f"the coordinator is {node} now"), now)
+        elif now >= self._look_at:
+            self._look_at = now + self._patience
+            self._coordinator.look_again()
+
     # Steps
+
+    def _expect_answer(self, now: float) -> None:
+        """Note that a request goes to the coordinator, which answers when others have acted."""
+        self._look_at = now + self._patience
+        self._node = self._coordinator.node
 
     def _handle_joined(self, response: JoinGroupResponse, now: float) -> None:
         code = response.error_code
@@ -231,6 +262,7 @@ class Rebalance:
             self._end(RebalanceInterrupted("the coordinator is gone"), now)
             return
         self._phase = RebalancePhase.SYNCING
+        self._expect_answer(now)
         name = self._joined.protocol_name or ""
         group_id, identity = self._coordinator.group_id, self._session.identity
         request = messages.sync_request(group_id, identity, name, assignments)

@@ -50,7 +50,7 @@ class Session:
             context.connections.requests,
             self._handle_heartbeat,
             self._handle_lost,
-            timeout=settings.request_timeout,
+            timeout=settings.heartbeat_timeout,
         )
 
     @property

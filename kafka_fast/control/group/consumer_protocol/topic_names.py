@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
+from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, Retry
 from kafka_fast.control.requests.targets import AnyNode
@@ -32,6 +33,7 @@ class TopicNames(Call[bytes, str]):
 
     request_class = MetadataRequest
     response_class = MetadataResponse
+    beside_after = SILENT_NODE_PATIENCE
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from kafka_fast.control.consumer.messages import (
     Recreated,
     Reposition,
     StartStream,
+    StopStream,
     StreamRow,
     StreamsStopped,
     generation,
@@ -94,6 +95,24 @@ def test_the_preferred_replica_serves_until_it_fails() -> None:
     punt(machine, at_replica, 120, OUT_OF_RANGE)
     at_leader = starts(machine)[0]
     assert (at_leader.link_id, at_leader.offset) == (machine.link_to(1), 120)
+
+
+def test_a_replica_is_preferred_for_a_while_only() -> None:
+    """Regression: one that its leader had cut off, and that brought nothing, was read for ever."""
+    machine = assigned(Cluster(), metadata_max_age_ms=60_000)
+    first = starts(machine)[0]
+    punt(machine, first, 100, preferred_read_replica=2)
+    at_replica = starts(machine)[0]
+    machine.run(59.0)
+    assert machine.take(StopStream) == []
+    machine.run(2.0)
+    assert machine.take(StopStream) == [StopStream(at_replica.stream_id, at_replica.generation)]
+    row = StreamRow(at_replica.stream_id, at_replica.generation, 0, 120, -1)
+    machine.event(StreamsStopped((row,)))
+    at_leader = starts(machine)[0]
+    assert (at_leader.link_id, at_leader.offset) == (machine.link_to(1), 120)
+    punt(machine, at_leader, 130, preferred_read_replica=2)
+    assert starts(machine)[0].link_id == machine.link_to(2)
 
 
 def test_out_of_range_at_the_leader_follows_the_policy() -> None:

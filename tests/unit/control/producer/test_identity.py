@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafka_fast.control.messages import SendRaw
 from kafka_fast.control.producer.identity import LAST_EPOCH, IdentityKeeper
 from kafka_fast.control.producer.verdicts import ProducerIdentity
+from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, UnsupportedVersionError
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse
 from tests.unit.control.requests.rig import REQUEST_TIMEOUT, Rig, request_of
@@ -50,6 +51,19 @@ def test_it_asks_once_and_tells_what_it_got() -> None:
     assert world.identities == [ProducerIdentity(4711, 3)]
     assert world.keeper.identity == ProducerIdentity(4711, 3)
     assert world.asked(9.0) == []
+
+
+def test_a_silent_node_does_not_hold_the_id_up() -> None:
+    """Regression: a node that was stopped kept it until request.timeout.ms."""
+    world = World()
+    world.rig.open(1)
+    world.rig.open(2)
+    (silent,) = world.asked(1.0)
+    (beside,) = world.asked(1.0 + SILENT_NODE_PATIENCE)
+    assert {silent.link_id, beside.link_id} == {10, 20}
+    world.rig.answer(beside, InitProducerIdResponse(producer_id=4711))
+    world.rig.answer(silent, InitProducerIdResponse(producer_id=4712))
+    assert world.identities == [ProducerIdentity(4711, 0)]
 
 
 def test_a_bump_needs_no_broker() -> None:

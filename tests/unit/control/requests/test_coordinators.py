@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.targets import CoordinatorKind
 from kafka_fast.errors import ErrorCode, KafkaConnectionError, KafkaError
 from kafka_fast.protocol.apis.find_coordinator import Coordinator, FindCoordinatorResponse
@@ -40,6 +41,17 @@ def test_keys_of_a_kind_are_looked_up_together(rig: Rig) -> None:
     assert request_of(groups).key_type == GROUP
     assert request_of(transactions).coordinator_keys == ["t"]
     assert request_of(transactions).key_type == TRANSACTION
+
+
+def test_a_silent_node_does_not_hold_a_look_up_up(rig: Rig) -> None:
+    """Regression: a node that was stopped kept it until request.timeout.ms."""
+    rig.open(3)
+    want(rig)
+    (silent,) = rig.tick()
+    (beside,) = rig.tick(rig.now + SILENT_NODE_PATIENCE)
+    assert {silent.link_id, beside.link_id} == {10, 30}
+    rig.answer(beside, FindCoordinatorResponse(coordinators=[found("g")]))
+    assert rig.requester.coordinators.node(GROUP, "g") is not None
 
 
 def test_a_broker_that_takes_one_key_at_a_time_is_asked_one_by_one() -> None:

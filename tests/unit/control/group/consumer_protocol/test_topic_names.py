@@ -75,6 +75,16 @@ def test_a_link_that_breaks_is_asked_beside() -> None:
     assert names.name(topic_id(world, "u")) == "u"
 
 
+def test_a_node_that_stays_silent_is_asked_beside() -> None:
+    """Regression: it kept the names until request.timeout.ms."""
+    world, _, names, found = make(nodes=2)
+    world.cluster.create_topic("u", 1)
+    world.cluster.faults.drop(api=3, count=1)
+    names.want([topic_id(world, "u")])
+    run_until_found(world, found)
+    assert names.name(topic_id(world, "u")) == "u"
+
+
 def test_a_name_outlives_its_topic_while_it_is_kept() -> None:
     world, member, names, found = make()
     old = topic_id(world, "t")
