@@ -183,6 +183,11 @@ class Connection:
         return "" if self._link is None else self._link.awaited
 
     @property
+    def ready_since(self) -> float:
+        """When the link was ready; NEVER: there is none, or it is not ready yet."""
+        return NEVER if self._link is None else self._link.ready_since
+
+    @property
     def has_failed(self) -> bool:
         """True if the last round failed, or the last link broke soon after it was ready."""
         return self._failed_rounds > 0 or self._failures > 1

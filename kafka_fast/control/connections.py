@@ -13,6 +13,7 @@ a node's data connection carries no Fetch, it carries those requests too.
 
 from __future__ import annotations
 
+import errno
 import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -47,9 +48,17 @@ from kafka_fast.control.refusals import Refusals
 from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TlsError
 from kafka_fast.instants import LONG_AGO, NEVER
-from kafka_fast.logs import in_seconds
+from kafka_fast.logs import get_logger, in_seconds
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.types import TopicPartition
+
+logger = get_logger("kafka_fast.connection")
+
+IDLE_AT_LEAST = 0.25
+"""Seconds that a connection stood, at least, if it is said to have been closed for being idle."""
+
+IDLE_ENDS = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ETIMEDOUT})
+"""What the operating system says of an idle connection that the other side has given up."""
 
 BEGUN_AT_ONCE = 2
 PACE = 0.001
@@ -337,7 +346,8 @@ class Connections:
     def handle_closed(self, event: LinkClosed, now: float) -> None:
         """Take note that a link is gone."""
         link = self.links.link(event.link_id)
-        if event.reason is CloseReason.IDLE and link is not None:
+        if link is not None and self._was_idle(link, event, now):
+            self.troubles.note_closed(event)
             self._disconnect_idle(link, now)
             return
         awaited, patience = self._awaited(event)
@@ -353,6 +363,21 @@ class Connections:
             why = "it closed the connection" if error is None else str(error)
             kind = TlsError if isinstance(error, TlsError) else KafkaConnectionError
             self._lose(link, kind(f"{link.versions.node}: {why}"), now)
+
+    def _was_idle(self, link: Link, event: LinkClosed, now: float) -> bool:
+        """Tell whether nobody used a link, so that its end is no trouble.
+
+        Brokers (connections.max.idle.ms), load balancers and firewalls end connections on which
+        nothing is asked. One that ends as soon as it is there is another matter.
+        """
+        if event.reason is CloseReason.IDLE:
+            return True
+        is_orderly = event.reason is CloseReason.EOF or (
+            event.reason is CloseReason.OS_ERROR and event.detail in IDLE_ENDS
+        )
+        if not is_orderly or event.awaited is not Awaited.NOTHING:
+            return False
+        return now - self._connections[link.key].ready_since >= IDLE_AT_LEAST
 
     def handle_bad_answer(
         self,
@@ -480,6 +505,8 @@ class Connections:
 
     def _disconnect_idle(self, link: Link, now: float) -> None:
         """Forget a link that nobody used. Its connection is made again when it is wanted."""
+        logger.debug("%s: the connection was idle, and is closed", link.versions.node)
+        self.requests.note_idle(link.id)
         self._opened.pop(link.id, None)
         connection = self._connections[link.key]
         connection.disconnect()

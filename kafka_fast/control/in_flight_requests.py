@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from kafka_fast.control.link_errors import IdleConnectionError
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import (
     RawResponse,
@@ -56,6 +57,7 @@ class _InFlightRequest(Value, frozen=False):
     asked_at: float
     heartbeats: _Heartbeats | None = None  # this is their request, or one sent between them
     read_later: str | None = None  # an array of the answer
+    is_idle: bool = False  # the link was closed while none of these heartbeats was under way
 
     @property
     def label(self) -> str:
@@ -321,6 +323,12 @@ class InFlightRequests:
 
     # In
 
+    def note_idle(self, link_id: int) -> None:
+        """Take note that a link is gone on which nothing was awaited; its heartbeats end next."""
+        for request in self._in_flight.values():
+            if request.link.id == link_id:
+                request.is_idle = True
+
     def handle_response(self, event: RawResponse, now: float) -> None:
         """Take an answer, or the news that its link was closed."""
         self.now = now
@@ -329,7 +337,7 @@ class InFlightRequests:
             return
         if event.frame is None:
             self._forget(event.token, request)
-            lost = KafkaConnectionError(
+            lost = (IdleConnectionError if request.is_idle else KafkaConnectionError)(
                 f"{request.link.versions.node} did not answer {request.label}: the connection "
                 "was closed"
             )

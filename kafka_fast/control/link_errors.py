@@ -26,6 +26,7 @@ from kafka_fast.types import TopicPartition
 
 __all__ = [
     "REFUSALS",
+    "IdleConnectionError",
     "close_error",
     "foreign_protocol",
     "lost_error",
@@ -34,6 +35,11 @@ __all__ = [
     "say",
     "unreadable",
 ]
+
+
+class IdleConnectionError(KafkaConnectionError):
+    """A connection was closed on which nothing was asked. The node has not failed."""
+
 
 REFUSALS = (AuthenticationError, TlsError)
 """Errors that the next try will most likely meet again."""

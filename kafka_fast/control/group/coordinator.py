@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
+from kafka_fast.control.link_errors import IdleConnectionError
 from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.requests.meanings import MOVED
@@ -164,6 +165,14 @@ class GroupCoordinator:
     def handle_moved(self, reason: str, now: float) -> None:
         """Look for the coordinator again: the node is not the coordinator, or not reachable."""
         self._coordinators.handle_moved(CoordinatorKind.GROUP, self.group_id, reason, now)
+
+    def handle_heartbeats_lost(self, error: KafkaError, now: float) -> None:
+        """Take note that the link of a member's heartbeats is gone.
+
+        The node is still the coordinator if it has only closed an idle connection.
+        """
+        if not isinstance(error, IdleConnectionError):
+            self.handle_moved(str(error), now)
 
     def note_success(self) -> None:
         """Take note that the coordinator answered without an error."""

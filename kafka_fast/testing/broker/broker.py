@@ -183,6 +183,13 @@ class Broker:
             if connection.sasl is not None:
                 connection.sasl.expire(now)
 
+    def close_idle(self) -> int:
+        """Close the connections on which nothing is being answered; return their number."""
+        idle = [it for it in self._connections.values() if not (it.busy or it.waiting)]
+        for connection in idle:
+            self._close(connection)
+        return len(idle)
+
     def forget_fetch_sessions(self) -> None:
         """Drop all fetch sessions."""
         self._sessions.clear()

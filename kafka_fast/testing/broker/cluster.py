@@ -213,6 +213,10 @@ class Cluster:
         for broker in self.brokers.values():
             broker.expire_sessions(now)
 
+    def close_idle_connections(self) -> int:
+        """Close what connections.max.idle.ms would close; return how many connections that were."""
+        return sum(broker.close_idle() for broker in self.brokers.values())
+
     # ---- groups ----
 
     def coordinator(self, group: str) -> int:

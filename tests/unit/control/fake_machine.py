@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.messages import (
+    Awaited,
     CallAside,
     CloseLink,
     LinkClosed,
@@ -81,10 +82,11 @@ class FakeMachine:
         return max(link for link, its in self.links.items() if its == key)
 
     def close(self, key: ConnectionKey) -> None:
-        """Close the link of a connection."""
+        """Close the link of a connection in the middle of a request."""
         link_id = self.link_of(key)
         del self.links[link_id]
-        self.control.handle_event(LinkClosed(link_id, Reason.EOF, 0), self.now)
+        closed = LinkClosed(link_id, Reason.EOF, 0, awaited=Awaited.RAW)
+        self.control.handle_event(closed, self.now)
 
     def event(self, event: object) -> None:
         """Hand an event to the control plane, and let it act."""

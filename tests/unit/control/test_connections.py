@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,7 @@ from kafka_fast.control.connection_key import (
     Role,
 )
 from kafka_fast.control.connection_outputs import ConnectionFailed
-from kafka_fast.control.connections import BEGUN_AT_ONCE, PACE, Connections
+from kafka_fast.control.connections import BEGUN_AT_ONCE, IDLE_AT_LEAST, PACE, Connections
 from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import (
@@ -37,6 +38,7 @@ from kafka_fast.errors import AuthenticationError, KafkaError, TlsError
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.values import replace
 from tests.unit.control.authentication.scripted import (
     SASL_APIS,
     Scripted,
@@ -105,6 +107,50 @@ def test_a_node_has_a_connection_for_each_role(node_id: int) -> None:
         made[Role.DATA].id,
     ]
     assert list(connections.links.ready) == [made[Role.COORDINATOR], *small.values()]
+
+
+IDLE = LinkClosed(0, CloseReason.EOF, 0)
+RESET = LinkClosed(0, CloseReason.OS_ERROR, errno.ECONNRESET)
+GONE = LinkClosed(0, CloseReason.OS_ERROR, errno.ETIMEDOUT)
+
+
+@pytest.mark.parametrize("role", [Role.DATA, Role.CONTROL, Role.SLOW, Role.COORDINATOR])
+@pytest.mark.parametrize("event", [IDLE, RESET, GONE], ids=["closed", "reset", "no sign of life"])
+def test_the_end_of_an_idle_connection_is_no_trouble(role: Role, event: LinkClosed) -> None:
+    lost: list[Any] = []
+    listener = SimpleNamespace(
+        handle_ready=ignore,
+        handle_lost=lambda link, error, now: lost.append(error),
+        handle_connect_failed=ignore,
+    )
+    connections = new_connections(listener=listener)
+    link = open_link(connections, NODE, role)
+    connections.handle_closed(replace(event, link_id=link.id), 5.0)
+    assert lost == [None]
+    assert connections.troubles.of(link.key) is None
+    assert connections.troubles.failures == 0
+    assert connections.links.link_to(link.key) is None
+    open_link(connections, NODE, role)  # without a backoff
+
+
+@pytest.mark.parametrize(
+    ("event", "at"),
+    [
+        (IDLE, IDLE_AT_LEAST / 2),
+        (replace(IDLE, awaited=Awaited.PRODUCE), 5.0),
+        (replace(RESET, awaited=Awaited.HEARTBEAT), 5.0),
+        (LinkClosed(0, CloseReason.OS_ERROR, errno.EHOSTUNREACH), 5.0),
+        (LinkClosed(0, CloseReason.LAYER, 0, words="a bad record"), 5.0),
+        (LinkClosed(0, CloseReason.BAD_FRAME, 7), 5.0),
+    ],
+    ids=["at once", "in a request", "in a heartbeat", "unreachable", "TLS", "nonsense"],
+)
+def test_any_other_end_of_a_connection_is_trouble(event: LinkClosed, at: float) -> None:
+    connections = new_connections()
+    link = open_link(connections, NODE, Role.DATA)
+    connections.handle_closed(replace(event, link_id=link.id), at)
+    assert connections.troubles.of(link.key) is not None
+    assert connections.troubles.failures == 1
 
 
 @pytest.mark.parametrize("node_id", [0, NODE, *LARGE])

@@ -175,7 +175,7 @@ class Session:
 
     def _handle_lost(self, error: KafkaError, now: float) -> None:
         on_join_lost, self._on_join_lost = self._on_join_lost, None
-        self._coordinator.handle_moved(str(error), now)
+        self._coordinator.handle_heartbeats_lost(error, now)
         if on_join_lost is not None:
             on_join_lost(error, now)
         else:

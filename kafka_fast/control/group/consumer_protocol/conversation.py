@@ -183,7 +183,7 @@ class Conversation:
         self._handle(response, now)
 
     def _lose(self, error: KafkaError, now: float) -> None:
-        self._coordinator.handle_moved(str(error), now)
+        self._coordinator.handle_heartbeats_lost(error, now)
         self.fall_silent()
         self._handle_lost(now)
 

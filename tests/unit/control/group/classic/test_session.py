@@ -67,7 +67,7 @@ class FakeCoordinator:
     def ask(self, link: Any, body: Any, response: Any, handle: Any, lose: Any, **more: Any) -> None:
         self.asked.append((body, handle, lose))
 
-    def handle_moved(self, reason: str, now: float) -> None:
+    def handle_heartbeats_lost(self, error: KafkaError, now: float) -> None:
         self.moved += 1
 
 
