@@ -5,6 +5,10 @@ message passes `BURST` times in `PERIOD` seconds, and the first message after th
 were left out. Messages are the same if logger, level and text without arguments are equal. If the
 whole text of a message is an argument, its `extra` names a kind, which counts instead.
 
+Each line about a client begins with that client's id: "[orders-writer] node 2 is back". Threads of
+one client are named after it (`name_thread`), and so are the lines that they log. A thread of the
+user's may use several clients, so what logs there has the log of one client (`ClientLog`).
+
 A wait is logged once, when it has become long: see `LongWait`. No clock is read here: `now` comes
 with each call, and is virtual in a simulation.
 """
@@ -12,9 +16,11 @@ with each call, and is virtual in a simulation.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kafka_fast.instants import NEVER
 
@@ -33,6 +39,9 @@ WAIT = {"kind": "wait"}
 TEXTS_MAX = 1024
 """Texts that are remembered; more come only from code that formats texts before it logs them."""
 
+NAMED = 10
+"""Most partitions, or other things, that one message names."""
+
 LONG = 3.0
 """Seconds after which a wait is long."""
 
@@ -45,11 +54,79 @@ def count_of(count: int, unit: str) -> str:
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
+def some_of(things: Iterable[object], most: int = NAMED) -> str:
+    """Return the first few of these as text, and how many more there are."""
+    rest = iter(things)
+    text = ", ".join(map(str, islice(rest, most)))
+    more = sum(1 for _ in rest)
+    return f"{text} and {more} more" if more else text
+
+
+def all_of(partitions: Collection[tuple[str, int]]) -> str:
+    """Return a number of partitions with their names: "2 partitions (t-0, t-1)"."""
+    counted = count_of(len(partitions), "partition")
+    return f"{counted} ({some_of(sorted(partitions))})" if partitions else counted
+
+
 def in_seconds(duration: float) -> str:
     """Return a duration for messages: "0.8 ms", "0.3 s", "60 s"."""
     if 0 < duration < 0.1:
         return f"{duration * 1000:.3g} ms"
     return f"{duration:.0f} s" if duration >= 100 else f"{duration:.3g} s"
+
+
+_client_id: ContextVar[str] = ContextVar("client_id", default="")  # of this thread; "": any
+
+
+def name_thread(client_id: str) -> None:
+    """Have all lines that this thread logs begin with a client's id. For a client's own threads."""
+    _client_id.set(client_id)
+
+
+def keep_name(function: Callable[[], object]) -> Callable[[], object]:
+    """Return a function for a new thread, whose lines begin as those of this thread do."""
+    client_id = _client_id.get()
+
+    def run() -> object:
+        name_thread(client_id)
+        return function()
+
+    return run
+
+
+@contextmanager
+def naming(client_id: str) -> Iterator[None]:
+    """Have the lines of this block begin with a client's id: the client is being made."""
+    token = _client_id.set(client_id)
+    try:
+        yield
+    finally:
+        _client_id.reset(token)
+
+
+if TYPE_CHECKING:
+    _Adapter = logging.LoggerAdapter[logging.Logger]
+else:  # not subscriptable in Python 3.10
+    _Adapter = logging.LoggerAdapter
+
+
+class ClientLog(_Adapter):
+    """A logger for the lines of one client, on whichever thread they are logged. Any thread."""
+
+    def __init__(self, name: str, client_id: str) -> None:
+        """Take the name of the logger, and the id of the client."""
+        super().__init__(get_logger(name), {"client_id": client_id})
+
+    def process(
+        self, msg: Any, kwargs: MutableMapping[str, Any]
+    ) -> tuple[Any, MutableMapping[str, Any]]:
+        """Give a line the client's id, beside the `extra` of its own."""
+        kwargs["extra"] = {**(kwargs.get("extra") or {}), **(self.extra or {})}
+        return msg, kwargs
+
+
+Log: TypeAlias = logging.Logger | ClientLog
+"""Where lines go: of one client, or of whichever client the thread works for."""
 
 
 class Waiting(NamedTuple):
@@ -69,7 +146,7 @@ class Waiting(NamedTuple):
 _is_telling: ContextVar[bool] = ContextVar("is_telling", default=False)  # a wait, in this thread
 
 
-def tell(logger: logging.Logger, waiting: Waiting) -> None:
+def tell(logger: Log, waiting: Waiting) -> None:
     """Log the reason of a wait.
 
     A log handler may send the line to Kafka and so wait for the same reason; that is not logged.
@@ -91,7 +168,7 @@ class LongWait:
 
     __slots__ = ("_began", "_key", "_logger", "_look_at", "_told")
 
-    def __init__(self, logger: logging.Logger) -> None:
+    def __init__(self, logger: Log) -> None:
         """Begin without a wait.
 
         Args:
@@ -153,7 +230,10 @@ class LongWait:
 
 
 class RateLimit(logging.Filter):
-    """Lets the first messages of a period pass. Any thread: a race only miscounts."""
+    """Lets the first messages of a period pass, and names their client.
+
+    Any thread: a race only miscounts.
+    """
 
     def __init__(self) -> None:
         """Begin without messages."""
@@ -165,9 +245,24 @@ class RateLimit(logging.Filter):
         self._said.clear()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the message passes; add to it how many were left out."""
-        if getattr(record, "unlimited", False):
-            return True
+        """Return whether the message passes; add its client, and how many were left out."""
+        left_out = 0 if getattr(record, "unlimited", False) else self._left_out(record)
+        if left_out is None:
+            return False
+        if left_out:
+            record.msg = f"{record.getMessage()} (and {left_out} times before)"
+            record.args = ()
+        client_id = record.client_id = getattr(record, "client_id", None) or _client_id.get()
+        if client_id and record.args and isinstance(record.args, tuple):
+            record.msg = f"[%s] {record.msg}"
+            record.args = (client_id, *record.args)
+        elif client_id:
+            record.args = (client_id, record.getMessage())
+            record.msg = "[%s] %s"
+        return True
+
+    def _left_out(self, record: logging.LogRecord) -> int | None:
+        """Return how many messages before this one were left out; None: this one is, too."""
         key = (record.levelno, getattr(record, "kind", record.msg))
         since, count = self._said.get(key, (record.created, 0))
         left_out = 0
@@ -177,12 +272,7 @@ class RateLimit(logging.Filter):
         if len(self._said) >= TEXTS_MAX:
             self._said.clear()
         self._said[key] = (since, count + 1)
-        if count >= BURST:
-            return False
-        if left_out:
-            record.msg = f"{record.getMessage()} (and {left_out} times before)"
-            record.args = ()
-        return True
+        return None if count >= BURST else left_out
 
 
 def get_logger(name: str) -> logging.Logger:

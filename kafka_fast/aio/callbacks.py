@@ -19,12 +19,10 @@ from typing import Any
 
 from kafka_fast.errors import DeliveryError, UsageError
 from kafka_fast.instants import NEVER
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import ClientLog
 from kafka_fast.net.steps import Steps, Wait
 from kafka_fast.producer.base import OnDelivery
 from kafka_fast.types import RecordMetadata
-
-logger = get_logger("kafka_fast.producer")
 
 LONGEST = 0.001
 """Seconds for which callbacks hold their loop before other tasks run."""
@@ -119,7 +117,7 @@ class LoopCallbacks:
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as raised:  # noqa: BLE001  the user's; other callbacks are due
-            _report(callback, raised)
+            self._all.report(callback, raised)
             return
         if result is not None and inspect.isawaitable(result):
             number = self._called
@@ -135,7 +133,7 @@ class LoopCallbacks:
         try:
             await result
         except Exception as error:  # noqa: BLE001  the user's
-            _report(callback, error)
+            self._all.report(callback, error)
 
     def _end(self, task: asyncio.Task[Any]) -> None:
         self.tasks.pop(task, None)
@@ -146,15 +144,21 @@ class DeliveryCallbacks:
     """The delivery callbacks of one producer, in all loops that use it. The loops' threads."""
 
     def __init__(
-        self, shared: OnDelivery | None, wake: Callable[[], None], now: Callable[[], float]
+        self,
+        client_id: str,
+        shared: OnDelivery | None,
+        wake: Callable[[], None],
+        now: Callable[[], float],
     ) -> None:
         """Begin without loops.
 
         Args:
+            client_id: of the producer.
             shared: is called for records that are sent without a callback of their own.
             wake: wakes the callers of `flush` and `close`.
             now: returns monotonic seconds.
         """
+        self._log = ClientLog("kafka_fast.producer", client_id)
         self.shared = shared
         self.wake = wake
         self.now = now
@@ -182,7 +186,7 @@ class DeliveryCallbacks:
     def keep(self, due: list[Due]) -> None:
         """Keep callbacks whose loop was closed, until another loop adopts them. Any thread."""
         if not self._kept:
-            logger.warning(
+            self._log.warning(
                 "delivery callbacks wait for an event loop: theirs was closed before the records "
                 "were delivered (await flush() or close() before the loop's end)"
             )
@@ -222,6 +226,6 @@ class DeliveryCallbacks:
         last = here.last
         yield Wait(lambda: here.have_run(last), deadline, "delivery callbacks")
 
-
-def _report(callback: object, error: BaseException) -> None:
-    logger.error("the delivery callback %r has raised", callback, exc_info=error)
+    def report(self, callback: object, error: BaseException) -> None:
+        """Log what a callback has raised."""
+        self._log.error("the delivery callback %r has raised", callback, exc_info=error)

@@ -23,7 +23,7 @@ from kafka_fast.dataplane.fetch._async_records import AsyncRecords
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import ClientLog
 from kafka_fast.net.looping import LoopDriver, Tasks
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.peer_names import AIO_CONSUMER, CONSUMER_ARGUMENTS
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from kafka_fast.config.properties import ConsumerProperties
-
-logger = get_logger("kafka_fast.consumer")
 
 
 class Consumer(ConsumerBase, Generic[K_co, V_co]):
@@ -280,7 +278,8 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
             return
         error = closing.exception()
         if error is not None:
-            logger.error("the close of consumer %s has failed", self.client_id, exc_info=error)
+            log = ClientLog("kafka_fast.consumer", self.client_id)
+            log.error("the close of this consumer has failed", exc_info=error)
 
     async def __aenter__(self) -> Self:
         """Return the consumer itself; leaving the block closes it."""

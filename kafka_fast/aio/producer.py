@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.callbacks import DeliveryCallbacks
 from kafka_fast.aio.room_line import RoomLines
-from kafka_fast.config import ProducerSettings, producer_settings, warn_of_weakness
+from kafka_fast.config import ProducerSettings, peek, producer_settings, warn_of_weakness
 from kafka_fast.dataplane.bulk._batch_future import BatchFuture
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.dataplane.produce._delivery import DeliveryFuture
 from kafka_fast.dataplane.produce._sending import AsyncSender
 from kafka_fast.errors import KafkaError, WouldWaitError
 from kafka_fast.instants import NEVER
+from kafka_fast.logs import naming
 from kafka_fast.net.looping import LoopDriver
 from kafka_fast.net.steps import Invoke, Steps, YieldToLoop
 from kafka_fast.net.threaded_host import ThreadedHost
@@ -77,15 +78,16 @@ class Producer(ProducerBase, AsyncSender):
         on_delivery: OnDelivery | None = None,
         **properties: Unpack[ProducerProperties],
     ) -> None:
-        try:
-            settings = producer_settings(config, properties)
-        finally:
-            del config, properties  # a traceback that has this frame shows no secret
-        warn_of_weakness(settings)
-        self.client_id = settings.client_id or next_client_id()
-        host = ThreadedHost(settings)
-        core = ProducerCore(settings, self.client_id, host)
-        watch_losses(core.queues)
+        self.client_id = peek("client.id", config, properties) or next_client_id()
+        with naming(self.client_id):
+            try:
+                settings = producer_settings(config, properties)
+            finally:
+                del config, properties  # a traceback that has this frame shows no secret
+            warn_of_weakness(settings)
+            host = ThreadedHost(settings)
+            core = ProducerCore(settings, self.client_id, host)
+            watch_losses(core.queues)
         with ExitStack() as undo:
             undo.callback(core.close, 0.0)
             callback = on_delivery or settings.on_delivery
@@ -103,7 +105,7 @@ class Producer(ProducerBase, AsyncSender):
         """Begin to take records, for a core that runs."""
         self._core = core
         self._driver = driver
-        self._callbacks = DeliveryCallbacks(on_delivery, core.driver.wake, core.now)
+        self._callbacks = DeliveryCallbacks(core.client_id, on_delivery, core.driver.wake, core.now)
         self._steps = ProducerSteps(core, settings.max_block)
         self._lines = RoomLines(driver, core.queues.has_room, self)
         self._accumulator = _Accumulator(self, core, settings)

@@ -25,7 +25,15 @@ from kafka_fast.config._consumer_settings import (
 from kafka_fast.config._given import Properties, check_mapping, shown
 from kafka_fast.config._key import Alias, Key, ValueKind
 from kafka_fast.config._names import ConsumerConfig, ProducerConfig
-from kafka_fast.config._normalize import KEYS, Config, conceal, find_key, normalize, own_key
+from kafka_fast.config._normalize import (
+    KEYS,
+    Config,
+    conceal,
+    find_key,
+    normalize,
+    own_key,
+    peek,
+)
 from kafka_fast.config._properties_file import read_properties
 from kafka_fast.config._reference import as_written, reference_entry, reference_page
 from kafka_fast.config._resolve_security import warn_of_weakness
@@ -69,6 +77,7 @@ __all__ = [
     "normalize",
     "own_key",
     "parse_addresses",
+    "peek",
     "producer_settings",
     "read_properties",
     "reference_entry",

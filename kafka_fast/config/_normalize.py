@@ -161,6 +161,18 @@ def _with_meaning(items: Iterable[tuple[str, object]], client: str) -> Iterator[
         _log.debug("without meaning for a %s: %s", client, ", ".join(quiet))
 
 
+def peek(name: str, *sources: object) -> str:
+    """Return a property as a client's constructor was given it; "" if it was not, or is no string.
+
+    For the name of the client in the log, before anything is checked.
+    """
+    for source in sources:
+        for spelled, value in source.items() if isinstance(source, Mapping) else ():
+            if isinstance(spelled, str) and dotted(spelled) == name and isinstance(value, str):
+                return value
+    return ""
+
+
 def conceal(mapping: Mapping[str, object], client: str) -> dict[str, object]:
     """Return the properties in which secrets hide themselves; the client takes them as they are.
 

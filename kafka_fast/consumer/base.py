@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, warn_of_weakness
+from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, peek, warn_of_weakness
 from kafka_fast.consumer.arguments import (
     offset_to_read,
     seconds,
@@ -22,6 +22,7 @@ from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.consumer.turn import Turn
 from kafka_fast.errors import UsageError
+from kafka_fast.logs import count_of, naming
 from kafka_fast.types import GroupMetadata, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -43,17 +44,18 @@ class ConsumerBase:
             config: properties, dotted or with underscores.
             properties: the same as keywords.
         """
-        try:
-            self._settings = consumer_settings(config, properties)
-        finally:
-            del config, properties  # a traceback that has this frame shows no secret
-        warn_of_weakness(self._settings)
-        group = self._settings.group_id
+        group = peek("group.id", config, properties)
         number = next(_numbers)
-        self.client_id = self._settings.client_id or (
+        self.client_id = peek("client.id", config, properties) or (
             f"consumer-{group}-{number}" if group else f"consumer-{number}"
         )
-        self._core = self._make_core()
+        with naming(self.client_id):
+            try:
+                self._settings = consumer_settings(config, properties)
+            finally:
+                del config, properties  # a traceback that has this frame shows no secret
+            warn_of_weakness(self._settings)
+            self._core = self._make_core()
         self._reading = self._core.reading
         self._turn = Turn(self._core)
         self._steps = ConsumerSteps(self, self._core, self._settings, self._refill)
@@ -266,5 +268,5 @@ class ConsumerBase:
         if not hasattr(self, "_reading"):
             return "<Consumer, not made>"  # its constructor has failed, and an error is reported
         count = len(self._reading.intake.partitions)
-        state = "closed" if self._core.closed else f"{count} partitions"
+        state = "closed" if self._core.closed else count_of(count, "partition")
         return f"Consumer({self.client_id!r}, {state})"

@@ -14,11 +14,9 @@ from kafka_fast.config import LATEST, ConsumerSettings
 from kafka_fast.consumer.intake import Intake
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.diagnosis import ANSWER_GRACE
-from kafka_fast.control.silence import around, of_pause, some_of
-from kafka_fast.logs import LONG, LongWait, Waiting, get_logger
+from kafka_fast.control.silence import around, of_pause
+from kafka_fast.logs import LONG, ClientLog, LongWait, Waiting, some_of
 from kafka_fast.types import TopicPartition
-
-logger = get_logger("kafka_fast.consumer")
 
 END = "end"
 """Key of the wait for new records."""
@@ -39,7 +37,7 @@ class Idle:
         """
         self._control = control
         self._intake = intake
-        self._wait = LongWait(logger)
+        self._wait = LongWait(ClientLog("kafka_fast.consumer", control.context.client_id))
         self._fetch_max_wait = settings.fetch_max_wait
         self._begins_at_end = settings.auto_offset_reset == LATEST
         self._began = 0.0

@@ -37,11 +37,9 @@ from kafka_fast.errors import (
     WakeupError,
     fresh_copy,
 )
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import ClientLog, all_of, count_of
 from kafka_fast.net.steps import Invoke, Steps
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
-
-logger = get_logger("kafka_fast.consumer")
 
 Offsets = dict[TopicPartition, OffsetAndMetadata]
 OnCommit = Callable[[Mapping[TopicPartition, OffsetAndMetadata], KafkaError | None], object]
@@ -66,6 +64,7 @@ class Membership:
         self._consumer = consumer
         self._unread = unread
         self._core = core
+        self._log = ClientLog("kafka_fast.consumer", core.client_id)
         self._reading = core.reading
         self._settings = settings
         self._listener: RebalanceListener | None = None
@@ -168,7 +167,7 @@ class Membership:
                 left, deadline, "leaving the group", may_wake=False, is_shielded=True
             )
         except KafkaError as error:
-            logger.warning("%s: the group will notice by itself", error)
+            self._log.warning("%s: the group will notice by itself", error)
         finally:
             self._reading.forget_group_news()
 
@@ -310,7 +309,7 @@ class Membership:
     ) -> None:
         seconds = self._core.now() - began
         self.events.append(RebalanceEvent(kind, partitions, generation, reason, seconds))
-        logger.info("%d partitions %s: %s", len(partitions), kind, reason)
+        self._log.info("%s %s: %s", all_of(partitions), kind, reason)
 
     # Committing
 
@@ -339,7 +338,7 @@ class Membership:
 
         def log_failure() -> None:
             with suppress(IndexError):  # none; or the other thread was here
-                _log_failure(len(offsets), failures.popleft())
+                self._log_failure(len(offsets), failures.popleft())
 
         self._core.queries.commit(
             offsets, done, deadline, as_member=self.is_subscribed, is_last=is_last
@@ -379,7 +378,7 @@ class Membership:
             if callback is not None:
                 self._callbacks.append(Invoke(callback, (offsets, error)))
             elif error is not None:
-                _log_failure(len(offsets), error)
+                self._log_failure(len(offsets), error)
 
         self._core.queries.commit(offsets, done, deadline, as_member=self.is_subscribed)
 
@@ -413,7 +412,7 @@ class Membership:
                 finished, deadline, "finishing commits", may_wake=False, is_shielded=True
             )
         except KafkaError as error:
-            logger.warning("%s: what was read may be read again", error)
+            self._log.warning("%s: what was read may be read again", error)
 
     def commit_in_background(self, on_end: Callable[[], object] = lambda: None) -> bool:
         """Commit covered records, if commits are automatic; a failure is only logged.
@@ -439,7 +438,7 @@ class Membership:
         try:
             yield from self.commit(offsets, deadline, is_last=True)
         except KafkaError as error:
-            logger.warning("what was read could not be committed: %s", error)
+            self._log.warning("what was read could not be committed: %s", error)
 
     def _commit_before_revocation(
         self, owned: frozenset[TopicPartition], deadline: float
@@ -449,8 +448,8 @@ class Membership:
             if offsets:
                 yield from self.commit(offsets, deadline, is_last=True)
         except KafkaError as error:
-            logger.warning("partitions are given up without a last commit: %s", error)
+            self._log.warning("partitions are given up without a last commit: %s", error)
 
-
-def _log_failure(count: int, error: KafkaError) -> None:
-    logger.error("a commit of %d partitions failed: %s", count, error)
+    def _log_failure(self, count: int, error: KafkaError) -> None:
+        """Log that a commit failed that nobody waits for. Any thread."""
+        self._log.error("a commit of %s failed: %s", count_of(count, "partition"), error)

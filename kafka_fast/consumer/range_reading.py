@@ -13,6 +13,7 @@ from kafka_fast.consumer.base import ConsumerBase
 from kafka_fast.control.troubles import Reason
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.logs import count_of
 from kafka_fast.types import TopicPartition
 
 WAIT = 0.05
@@ -101,4 +102,4 @@ class RangeProgress:
 def describe(ranges: Mapping[TopicPartition, range]) -> str:
     """Return the representation of a RecordRange."""
     records = sum(map(len, ranges.values()))
-    return f"RecordRange({len(ranges)} partitions, {records} offsets)"
+    return f"RecordRange({count_of(len(ranges), 'partition')}, {count_of(records, 'offset')})"

@@ -35,13 +35,11 @@ from kafka_fast.control.group.member import GroupNews
 from kafka_fast.dataplane.fetch._reading import PartitionReader
 from kafka_fast.dataplane.fetch._streams import NO_END, Streams
 from kafka_fast.errors import fresh_copy
-from kafka_fast.logs import LongWait, Waiting, get_logger
+from kafka_fast.logs import ClientLog, LongWait, Waiting
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
 from kafka_fast.net.steps import Steps, Wait
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
-
-logger = get_logger("kafka_fast.consumer")
 
 FRESH = 10.0
 """Seconds for which a poll raises that a node is of no use. A later poll drops this
@@ -76,6 +74,7 @@ class Reading:
         """
         self._settings = settings
         self._control = control
+        self._log = ClientLog("kafka_fast.consumer", control.context.client_id)
         self._streams = streams
         self._waits = waits
         self._now = host.now
@@ -198,7 +197,7 @@ class Reading:
             KafkaError: there is no position, or none by the deadline.
         """
         began = self._now()
-        long = LongWait(logger)
+        long = LongWait(self._log)
         ends = self._waits.ends()
         refusals = self._waits.watch_refusals()
         what = f"position of {partition}"

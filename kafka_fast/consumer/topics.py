@@ -12,14 +12,12 @@ from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.metadata import TopicName, partition_infos
 from kafka_fast.control.silence import of_topic, topic_wait
 from kafka_fast.errors import KafkaTimeoutError
-from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
+from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
 from kafka_fast.net.steps import Steps, Wait
 from kafka_fast.net.topic_waits import TopicWaits
 from kafka_fast.types import PartitionInfo
-
-logger = get_logger("kafka_fast.consumer")
 
 
 class ConsumerTopics(TopicWaits):
@@ -34,7 +32,8 @@ class ConsumerTopics(TopicWaits):
             host: knows the time.
             call: reaches the control thread.
         """
-        super().__init__(host.now, logger, control.connections.refusals)
+        log = ClientLog("kafka_fast.consumer", control.context.client_id)
+        super().__init__(host.now, log, control.connections.refusals)
         self._control = control
         self._waits = waits
         self._call = call
@@ -89,7 +88,7 @@ class ConsumerTopics(TopicWaits):
             return cluster.all_topics is not before and cluster.all_topics is not None
 
         began = self._now()
-        long = LongWait(logger)
+        long = LongWait(self._log)
         ends = self._waits.ends()
         refusals = self._waits.watch_refusals()
         what = "asking for all topics"

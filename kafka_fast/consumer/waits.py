@@ -17,11 +17,9 @@ from kafka_fast.control.refusals import RefusalWatch
 from kafka_fast.control.silence import around
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
-from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
+from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
 from kafka_fast.net.callers import Caller, Callers
 from kafka_fast.net.steps import Steps, Wait
-
-logger = get_logger("kafka_fast.consumer")
 
 T = TypeVar("T")
 
@@ -80,6 +78,7 @@ class Waits:
             memory: seconds for which a past trouble may be the cause of a timeout.
         """
         self._control = control
+        self._log = ClientLog("kafka_fast.consumer", control.context.client_id)
         self._now = now
         self.callers = callers
         self._memory = memory
@@ -118,7 +117,7 @@ class Waits:
             AuthenticationError, TlsError: a node that the answer needs refuses this client.
         """
         began = self._now()
-        long = LongWait(logger)
+        long = LongWait(self._log)
         ends = self.ends(may_wake=may_wake)
         refusals = self.watch_refusals()
         interruptions: list[BaseException] = []  # no variable: that would be a cycle

@@ -42,7 +42,7 @@ from kafka_fast.control.refresh import Ask, RefreshSchedule
 from kafka_fast.control.topology import Topology
 from kafka_fast.errors import ErrorCode, KafkaError, ProtocolError, broker_error
 from kafka_fast.instants import NEVER
-from kafka_fast.logs import LONG, get_logger
+from kafka_fast.logs import LONG, count_of, get_logger, some_of
 from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -252,7 +252,7 @@ class Cluster(Topology):
         ask = self._schedule.poll(now)
         if ask is None:
             return None
-        logger.debug("asking for metadata of %d topics: %s", len(ask.topics), ask.reason)
+        logger.debug("asking for metadata of %s: %s", _topics(ask), ask.reason)
         names = [MetadataRequestTopic(name=topic) for topic in ask.topics]
         return MetadataRequest(
             topics=None if ask.is_all else names,
@@ -430,7 +430,8 @@ class Cluster(Topology):
             return broker_error(response.error_code, "answer to Metadata")
         if not nodes:
             count = len(response.brokers)
-            said = f"{count} brokers, none of them with a host and a port" if count else "no broker"
+            several = f"{count_of(count, 'broker')}, none of them with a host and a port"
+            said = several if count else "no broker"
             return ProtocolError(f"the answer to Metadata names {said}")
         return None
 
@@ -494,3 +495,11 @@ class Cluster(Topology):
         if changes:
             self._generation += 1
         return changes
+
+
+def _topics(ask: Ask) -> str:
+    """Return the topics of a request, for the log."""
+    if ask.is_all:
+        return "all topics"
+    counted = count_of(len(ask.topics), "topic")
+    return f"{counted} ({some_of(ask.topics)})" if ask.topics else counted

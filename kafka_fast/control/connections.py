@@ -206,6 +206,7 @@ class Connections:
             (connection.next_deadline() for connection in self._connections.values()),
             default=NEVER,
         )
+        deadline = min(deadline, self.troubles.outages.next_deadline())
         return deadline if self.may_begin else min(deadline, self._pace_began + PACE)
 
     # Commands
@@ -299,6 +300,7 @@ class Connections:
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         self.begin_turn(now)
+        self.troubles.outages.tick(now)
         for connection in list(self._connections.values()):
             if connection.next_deadline() <= now:
                 connection.tick(now)
@@ -478,7 +480,7 @@ class Connections:
                 case ConnectionReady(link_id, versions):
                     link = Link(link_id, key, versions)
                     self.links.add(link)
-                    self.troubles.pass_by(key)
+                    self.troubles.pass_by(key, now)
                     self._listener.handle_ready(link, now)
                 case ConnectionFailed(error):
                     self.troubles.note_failure(key, error, now)

@@ -73,6 +73,7 @@ class Discovery(Call[str, ClusterChanges]):
         self._settings = settings
         self._cluster = cluster
         self._connections = connections
+        self._outages = connections.troubles.outages
         self._on_changes = on_changes
         self._on_fatal = on_fatal
         self._request: MetadataRequest | None = None  # the one that has no answer yet
@@ -85,7 +86,9 @@ class Discovery(Call[str, ClusterChanges]):
         """Return when `tick` has something to do that no event announces."""
         if self._cluster.is_merging:
             return LONG_AGO
-        deadline = min(self._cluster.rebootstrap_deadline(), self._ask_again_at())
+        deadline = min(
+            self._cluster.rebootstrap_deadline(), self._ask_again_at(), self._outages.look_at()
+        )
         if ONLY not in self._open:
             deadline = min(deadline, self._cluster.request_deadline())
         return deadline
@@ -97,6 +100,9 @@ class Discovery(Call[str, ClusterChanges]):
         if self._cluster.poll_rebootstrap(now):
             trigger = self._settings.metadata_recovery_rebootstrap_trigger
             self.rebootstrap(f"no broker answered for {trigger} s", now)
+        if self._outages.look_at() <= now:
+            self._outages.note_look(now)
+            self._cluster.request_refresh("a node that is away may be back")
         if self._ask_again_at() <= now:
             self._asked_again_at = now
             self._cluster.request_refresh(f"{self._connections.oldest_try()[0]} lets nobody in")
@@ -177,7 +183,8 @@ class Discovery(Call[str, ClusterChanges]):
             has_nodes=any(not it.key.is_bootstrap for it in self._connections.links.ready),
         )
         if changes.failure is None:
-            self._connections.troubles.clear(About.METADATA)
+            self._connections.troubles.clear(About.METADATA, source.now)
+            self._outages.handle_nodes({node.id for node in self._cluster.nodes}, source.now)
         else:
             error = _said_by(source.node, changes.failure)
             self._connections.troubles.note(About.METADATA, error, source.now)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey
-from kafka_fast.control.troubles import QUIET
+from kafka_fast.control.outages import QUIET
 from kafka_fast.errors import KafkaError, ProtocolError, UnsupportedVersionError
 from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorResponse
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse

@@ -7,7 +7,6 @@ date by an event.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
 
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
@@ -15,11 +14,11 @@ from kafka_fast.control.connections import Connections
 from kafka_fast.control.metadata import NO_LEADER, Node
 from kafka_fast.control.troubles import About, Reason, Subject, last_trouble
 from kafka_fast.errors import KafkaError
-from kafka_fast.logs import count_of, in_seconds
+from kafka_fast.logs import count_of, in_seconds, some_of
 from kafka_fast.types import TopicPartition
 
-NAMED = 5
-"""Most partitions that one message names."""
+REASONS = 5
+"""Most partitions for which one message says what each of them waits for."""
 
 WORTH_A_WORD = 0.05
 """Seconds. What has been under way for less did not make a wait time out."""
@@ -121,14 +120,6 @@ def of_several(found: Iterable[tuple[TopicPartition, Reason]]) -> Reason:
     """Return the reasons of several partitions as one: the first few, and the first cause."""
     reasons = list(found)
     return Reason(
-        some_of(f"{partition} ({reason.text})" for partition, reason in reasons),
+        some_of((f"{partition} ({reason.text})" for partition, reason in reasons), REASONS),
         next((it.cause for _, it in reasons if it.cause is not None), None),
     )
-
-
-def some_of(things: Iterable[object]) -> str:
-    """Return the first few of these as text, and how many more there are."""
-    rest = iter(things)
-    text = ", ".join(map(str, islice(rest, NAMED)))
-    more = sum(1 for _ in rest)
-    return f"{text} and {more} more" if more else text

@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.messages import LinkClosed
+from kafka_fast.control.outages import QUIET, Outages
 from kafka_fast.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
@@ -32,14 +33,11 @@ from kafka_fast.errors import (
     fresh_copy,
 )
 from kafka_fast.instants import LONG_AGO
-from kafka_fast.logs import in_seconds
+from kafka_fast.logs import Log, in_seconds
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 
 __all__ = ["About", "Reason", "Subject", "Trouble", "Troubles", "late"]
-
-QUIET = 60.0
-"""Seconds after which the same trouble is logged again, if there was none meanwhile."""
 
 SETTLING = 1.0
 """Seconds for which errors of stale metadata are not logged: leaders move."""
@@ -62,6 +60,18 @@ class About(enum.Enum):
     GROUP = "what the coordinator is asked"
     PRODUCER_ID = "the producer id"
 
+    @property
+    def recovered(self) -> str:
+        """What the log says when the subject is in order again."""
+        return RECOVERED[self]
+
+
+RECOVERED = {
+    About.METADATA: "metadata are there",
+    About.COORDINATOR: "the group's coordinator is found",
+    About.GROUP: "the group's coordinator answers without an error",
+    About.PRODUCER_ID: "there is a producer id",
+}
 
 Subject: TypeAlias = ConnectionKey | str | TopicPartition | About
 """A connection, a topic by its name, a partition, or one of `About`."""
@@ -107,11 +117,11 @@ class Trouble(Value, frozen=False):
 class Troubles:
     """The troubles of one client."""
 
-    def __init__(self, logger: logging.Logger) -> None:
+    def __init__(self, log: Log) -> None:
         """Begin without any.
 
         Args:
-            logger: the client's. A new trouble is a warning there.
+            log: the client's. A new trouble is a warning there.
         """
         self.closed: Counter[str] = Counter()
         """Links that were closed, by reason."""
@@ -125,7 +135,9 @@ class Troubles:
         """Logins that failed, by the class of the error."""
         self.failures = 0
         """How often a node could not be reached, or the link to it broke."""
-        self._logger = logger
+        self.outages = Outages(log)
+        """Of the nodes. Control thread."""
+        self._log = log
         self._last: dict[Subject, Trouble] = {}
         self._explained: dict[int, ProtocolError] = {}  # by link
 
@@ -141,10 +153,27 @@ class Troubles:
         else:
             trouble = self._last[subject] = Trouble(error, now, now)
         trouble.is_told = trouble.is_told or self._is_told_elsewhere(subject, error, now)
-        is_settled = now - trouble.began >= _patience(subject, error)
-        level = logging.WARNING if is_settled and not trouble.is_told else logging.DEBUG
-        self._logger.log(level, "%s", error, extra={"kind": type(error)})
-        trouble.is_told = trouble.is_told or is_settled
+        if isinstance(subject, ConnectionKey):
+            self._log_of_node(subject, trouble, now)
+        else:
+            is_settled = now - trouble.began >= _patience(subject, error)
+            level = logging.WARNING if is_settled and not trouble.is_told else logging.DEBUG
+            self._log.log(level, "%s", error, extra={"kind": type(error)})
+            trouble.is_told = trouble.is_told or is_settled
+
+    def _log_of_node(self, key: ConnectionKey, trouble: Trouble, now: float) -> None:
+        """Log the last trouble of a connection, unless its node is known to be away."""
+        outages, error = self.outages, trouble.error
+        is_news = outages.note(key, error, now)
+        if not outages.was_reached(key):
+            is_news = not trouble.is_told
+        if is_news:
+            times = outages.times(key, now)
+            self._log.warning("%s%s", error, times, extra={"kind": type(error)})
+            outages.note_told(key, error)
+        else:
+            self._log.debug("%s", error, extra={"kind": type(error)})
+        trouble.is_told = True
 
     def _is_told_elsewhere(self, subject: Subject, error: KafkaError, now: float) -> bool:
         """Tell whether the other bootstrap connection met the same trouble, and logged it."""
@@ -153,14 +182,23 @@ class Troubles:
         found = (trouble for it, trouble in self._last.items() if _is_bootstrap(it))
         return any(it.is_told and _goes_on(it, error, now) for it in found)
 
-    def clear(self, subject: Subject) -> None:
-        """Take note of a success: the next trouble of this subject is a new one."""
-        trouble = self._last.get(subject)
-        if trouble is not None:
-            trouble.is_over = True
+    def clear(self, subject: Subject, now: float) -> None:
+        """Take note of a success: the next trouble of this subject is a new one.
 
-    def pass_by(self, key: ConnectionKey) -> None:
+        That a trouble is over is logged, if the trouble was.
+        """
+        trouble = self._last.get(subject)
+        if trouble is None or trouble.is_over:
+            return
+        trouble.is_over = True
+        if trouble.is_told:
+            what = subject.recovered if isinstance(subject, About) else f"{subject}: no more errors"
+            after = in_seconds(now - trouble.began)
+            self._log.info("%s, after %s", what, after, extra={"kind": "recovery"})
+
+    def pass_by(self, key: ConnectionKey, now: float) -> None:
         """Take note that a connection has a link again. Whether it works is not known yet."""
+        self.outages.handle_ready(key, now)
         trouble = self._last.get(key)
         if trouble is not None:
             trouble.is_past = True

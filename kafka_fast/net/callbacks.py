@@ -11,7 +11,7 @@ import threading
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.dataplane.produce._observers import collect, notify
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import get_logger, name_thread
 from kafka_fast.net._pump import Machine
 from kafka_fast.net.steps import Steps, Wait
 
@@ -79,6 +79,7 @@ class CallbackThread:
             self._thread.join(patience)
 
     def _run(self) -> None:
+        name_thread(self._queues.client_id)
         self._has_begun.set()
         self._queues.set_callback_thread(threading.get_ident())
         while not self._queues.dead:

@@ -32,6 +32,8 @@ Addresses = tuple[str, ...] | OSError
 class Client(Protocol):
     """What a host runs: a core. The control thread calls all methods but `call`."""
 
+    client_id: str
+
     def turn(self, now: float) -> None:
         """Run calls, handle events, do what is due, carry out commands."""
 

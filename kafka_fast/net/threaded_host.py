@@ -29,7 +29,7 @@ from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.instants import NEVER
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import get_logger, name_thread
 from kafka_fast.net._compressor import Compressor
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.blocking import BlockingDriver
@@ -271,6 +271,7 @@ class ThreadedHost:
         self._client = client
         if client is None:
             return
+        name_thread(client.client_id)
         try:
             while not self._is_stopping:
                 client.turn(self.now())

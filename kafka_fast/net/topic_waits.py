@@ -11,28 +11,27 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from logging import Logger
 
 from kafka_fast.control.refusals import Refusals
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, fresh_copy
-from kafka_fast.logs import LongWait, Waiting
+from kafka_fast.logs import Log, LongWait, Waiting
 from kafka_fast.net.steps import Steps, Wait
 
 
 class TopicWaits(ABC):
     """The waits of one client's callers; a subclass knows the client."""
 
-    def __init__(self, now: Callable[[], float], logger: Logger, refusals: Refusals) -> None:
+    def __init__(self, now: Callable[[], float], log: Log, refusals: Refusals) -> None:
         """Begin with no waiters.
 
         Args:
             now: returns monotonic seconds.
-            logger: gets a line about each long wait.
+            log: gets a line about each long wait.
             refusals: of the client's connections.
         """
         self._refusals = refusals
         self._now = now
-        self._logger = logger
+        self._log = log
         self._settled: dict[str, KafkaError | None] = {}
         self._waiting: dict[str, int] = {}  # callers by topic, under `_counting`
         self._counting = threading.RLock()  # reentrant: a signal handler may wait as well
@@ -111,7 +110,7 @@ class TopicWaits(ABC):
         self, topic: str, deadline: float, is_known: Callable[[], object] | None
     ) -> Steps[None]:
         began = self._now()
-        long = LongWait(self._logger)
+        long = LongWait(self._log)
         ends = self._ends()
         refusals = self._refusals.watch()
         while True:

@@ -15,7 +15,7 @@ from functools import partial
 
 from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT, Work
 from kafka_fast.errors import KafkaConnectionError
-from kafka_fast.logs import in_seconds
+from kafka_fast.logs import in_seconds, keep_name
 
 __all__ = ["HANGING_MAX", "LoginWork", "call_in_thread"]
 
@@ -40,7 +40,7 @@ def call_in_thread(
         done(result)
 
     try:
-        threading.Thread(target=run, name=name, daemon=True).start()
+        threading.Thread(target=keep_name(run), name=name, daemon=True).start()
     except RuntimeError:  # the interpreter ends, or the process is out of threads
         run()
 

@@ -8,15 +8,13 @@ from typing import Any
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.errors import DeliveryError, KafkaError
-from kafka_fast.logs import UNLIMITED, get_logger
+from kafka_fast.logs import UNLIMITED, ClientLog
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.serialization import serialize
 from kafka_fast.types import RecordMetadata
 
 OnDelivery = Callable[[DeliveryError | None, RecordMetadata], object]
 """Called as `(error, metadata)`; with an error, the metadata's offset is -1."""
-
-logger = get_logger("kafka_fast.producer")
 
 _numbers = itertools.count(1)
 
@@ -60,7 +58,7 @@ class ProducerBase:
 
     def _log_lost(self, lost: KafkaError) -> None:
         """Log what a close has raised, where another error is on its way to the user."""
-        logger.error("producer %s: %s", self.client_id, lost, extra=UNLIMITED)
+        ClientLog("kafka_fast.producer", self.client_id).error("%s", lost, extra=UNLIMITED)
         if isinstance(lost, DeliveryError):
             self._core.note_lost()
 

@@ -12,9 +12,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast._hints import hint_at_names
-from kafka_fast.config import producer_settings, warn_of_weakness
+from kafka_fast.config import peek, producer_settings, warn_of_weakness
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.errors import KafkaError
+from kafka_fast.logs import naming
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.peer_names import PRODUCER, PRODUCER_ARGUMENTS
 from kafka_fast.producer.base import (
@@ -61,14 +62,15 @@ class Producer(ProducerBase, BulkAccumulator):
         on_delivery: OnDelivery | None = None,
         **properties: Unpack[ProducerProperties],
     ) -> None:
-        try:
-            settings = producer_settings(config, properties)
-        finally:
-            del config, properties  # a traceback that has this frame shows no secret
-        warn_of_weakness(settings)
-        client_id = settings.client_id or next_client_id()
-        core = ProducerCore(settings, client_id, ThreadedHost(settings))
-        watch_losses(core.queues)
+        client_id = peek("client.id", config, properties) or next_client_id()
+        with naming(client_id):
+            try:
+                settings = producer_settings(config, properties)
+            finally:
+                del config, properties  # a traceback that has this frame shows no secret
+            warn_of_weakness(settings)
+            core = ProducerCore(settings, client_id, ThreadedHost(settings))
+            watch_losses(core.queues)
         self._core = core
         self._settings = settings
         self.client_id = client_id

@@ -28,9 +28,10 @@ from kafka_fast.dataplane.produce._observers import (
     report_if_dead,
 )
 from kafka_fast.dataplane.produce._queues import Queues
+from kafka_fast.dataplane.produce.losses import were
 from kafka_fast.errors import DeliveryError, Outcome, UsageError
 from kafka_fast.instants import NEVER
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import ClientLog, count_of
 from kafka_fast.net import process_life
 from kafka_fast.net.client_core import ClientCore
 from kafka_fast.net.detached import detached
@@ -41,8 +42,6 @@ from kafka_fast.producer import carrier as produce_carrier
 from kafka_fast.producer.guide import Guide
 from kafka_fast.producer.loss_log import LossLog, log_finally
 from kafka_fast.producer.topics import ProducerTopics
-
-logger = get_logger("kafka_fast.producer")
 
 END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that user code may block."""
@@ -64,6 +63,7 @@ class ProducerCore(ClientCore):
             client_id: sent in all requests.
             host: the world under this client.
         """
+        self._log = ClientLog("kafka_fast.producer", client_id)
         self.exit_patience = settings.exit_flush_timeout
         self.origin: object = None
         """An object allocated together with the `Producer`, for the warning that it was not closed.
@@ -94,7 +94,7 @@ class ProducerCore(ClientCore):
         """Have the log tell of lost records, if this core has ended."""
         queues.set_callback_starter(self._callbacks.start)
         queues.set_loop_bridge(host.make_loop_bridge(queues))
-        queues.set_guide(Guide(control.causes, control.says_what_waits))
+        queues.set_guide(Guide(client_id, control.causes, control.says_what_waits))
 
     # ---- callers ----
 
@@ -209,10 +209,9 @@ class ProducerCore(ClientCore):
     def give_up(self, why: str) -> None:
         """End now, and log the records that were not delivered, with the reason `why`."""
         if not self._closing.acquire(timeout=END_PATIENCE):
-            logger.error(
-                "producer %s: %d records are not delivered, and a thread is stuck in its close()",
-                self.client_id,
-                self.queues.pending(),
+            self._log.error(
+                "%s not delivered, and a thread is stuck in its close()",
+                were(self.queues.pending()),
             )
             self.note_lost()
             return
@@ -234,11 +233,10 @@ class ProducerCore(ClientCore):
 
     def log_exit(self) -> None:
         """Log that the process waits for deliveries."""
-        logger.warning(
-            "the process ends, but %d records of producer %s are not delivered yet: waiting up to "
-            "exit.flush.timeout.ms (%.0f s); Ctrl-C ends the wait",
-            self.queues.pending(),
-            self.client_id,
+        self._log.warning(
+            "the process ends with %s not delivered yet: waiting up to exit.flush.timeout.ms "
+            "(%.0f s); Ctrl-C ends the wait",
+            count_of(self.queues.pending(), "record"),
             self.exit_patience,
         )
 

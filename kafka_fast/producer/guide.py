@@ -16,22 +16,22 @@ from kafka_fast.control.producer.refusals import is_collateral, wrong_records
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import KafkaTimeoutError
-from kafka_fast.logs import LONG, LongWait, Waiting, count_of, get_logger, tell
+from kafka_fast.logs import LONG, ClientLog, LongWait, Waiting, count_of, tell
 from kafka_fast.types import TopicPartition
-
-logger = get_logger("kafka_fast.producer")
 
 
 class Guide:
     """Explains one producer's failures and waits. The data plane calls it with plain values."""
 
-    def __init__(self, causes: Causes, is_told: Callable[[], bool]) -> None:
+    def __init__(self, client_id: str, causes: Causes, is_told: Callable[[], bool]) -> None:
         """Make a guide for one producer.
 
         Args:
+            client_id: of the producer.
             causes: know why records are not delivered.
             is_told: returns whether the log already says why nothing can be sent.
         """
+        self._log = ClientLog("kafka_fast.producer", client_id)
         self._causes = causes
         self._is_told = is_told
         self.explain = causes.explain
@@ -57,7 +57,7 @@ class Guide:
             created: when that batch was begun.
             now: the time.
         """
-        wait = LongWait(logger) if wait is None else wait
+        wait = LongWait(self._log) if wait is None else wait
         wait.look(now, lambda at: self._describe(queues, what, queue_id, created, at))
         return wait
 
@@ -65,7 +65,7 @@ class Guide:
         """Log the reason of a wait that is known to be long; arguments as for `look`."""
         waiting = self._describe(queues, what, queue_id, created, now)
         if waiting is not None:
-            tell(logger, waiting)
+            tell(self._log, waiting)
 
     def late(
         self, queues: Queues, what: str, queue_id: int, since: float, now: float

@@ -13,14 +13,12 @@ from kafka_fast.control.silence import topic_wait
 from kafka_fast.control.troubles import late
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import KafkaTimeoutError, UsageError
-from kafka_fast.logs import Waiting, get_logger, in_seconds
+from kafka_fast.logs import ClientLog, Waiting, in_seconds
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
 from kafka_fast.net.steps import Steps
 from kafka_fast.net.topic_waits import TopicWaits
 from kafka_fast.types import PartitionInfo
-
-logger = get_logger("kafka_fast.producer")
 
 
 class ProducerTopics(TopicWaits):
@@ -38,7 +36,8 @@ class ProducerTopics(TopicWaits):
             call: reaches the control thread.
             max_block: seconds that a caller waits at most.
         """
-        super().__init__(host.now, logger, control.connections.refusals)
+        log = ClientLog("kafka_fast.producer", queues.client_id)
+        super().__init__(host.now, log, control.connections.refusals)
         self._control = control
         self._queues = queues
         self._host = host

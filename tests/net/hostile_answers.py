@@ -379,7 +379,7 @@ def other_session(response: Any) -> None:
 SENSELESS = [
     Case("Metadata-no-broker", "send", rf"{NODE}: the answer to Metadata names no broker",
          scripted(api.METADATA, lambda it: it.brokers.clear())),
-    Case("Metadata-no-address", "partitions_for", "names 1 brokers, none of them with a host",
+    Case("Metadata-no-address", "partitions_for", "names 1 broker, none of them with a host",
          scripted(api.METADATA, without_address)),
     Case("Metadata-topic-left-out", "send", "the answer to Metadata leaves topic 't' out",
          scripted(api.METADATA, lambda it: it.topics.clear())),

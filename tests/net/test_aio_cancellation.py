@@ -106,7 +106,7 @@ def test_a_commit_in_the_background_that_fails_is_logged(
                 await asyncio.wait_for(consumer.commit(), 0.05)
             await asyncio.to_thread(
                 eventually,
-                lambda: any("commit of 1 partitions failed" in it for it in caplog.messages),
+                lambda: any("commit of 1 partition failed" in it for it in caplog.messages),
             )
             assert committed(kafka, topic) == {}
 
@@ -148,7 +148,7 @@ def test_a_commit_that_fails_as_it_is_cancelled_is_logged(
             await until(lambda: caplog.messages)
 
     run(main())
-    assert [it for it in caplog.messages if "commit of 1 partitions failed" in it]
+    assert [it for it in caplog.messages if "commit of 1 partition failed" in it]
 
 
 def test_a_listener_that_was_cancelled_is_told_again(kafka: EmbeddedKafka, topic: str) -> None:
@@ -238,7 +238,7 @@ def test_a_close_in_the_background_that_fails_is_logged(
         with pytest.raises(asyncio.CancelledError):
             await closing
         await until(lambda: caplog.messages)
-        assert "close of consumer" in caplog.messages[-1]
+        assert "the close of this consumer has failed" in caplog.messages[-1]
         assert not consumer._core.closed
         may_go_on.set()
         consumer.wakeup()

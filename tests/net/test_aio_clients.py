@@ -310,7 +310,7 @@ def test_a_range(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
         async with aio.read_range(topic, config=config) as steps:
             assert repr(steps) == "RecordRange(not begun)"
             assert await steps.ranges() == {TopicPartition(topic, 0): range(100)}
-            assert repr(steps) == "RecordRange(1 partitions, 100 offsets)"
+            assert repr(steps) == "RecordRange(1 partition, 100 offsets)"
         pa = pytest.importorskip("pyarrow")
         whole = await aio.read_range(topic, config=config).to_arrow(views=True, columns=["value"])
         assert (whole.num_rows, whole.schema.types) == (100, [pa.binary_view()])

@@ -249,7 +249,7 @@ def statuses(status: int) -> set[int]:
 
 def counted_aloud(err: str) -> int:
     """Return the sum of what the log's lines count."""
-    return sum(int(it) for it in re.findall(r"producer \S+: (\d+) records? (?:was|were) not", err))
+    return sum(int(it) for it in re.findall(r"\[\S+\] (\d+) records? (?:was|were) not", err))
 
 
 def topics_of(kafka: EmbeddedKafka, name: str) -> str:
@@ -391,7 +391,7 @@ def test_the_exit_says_what_it_waits_for(kafka: EmbeddedKafka) -> None:
         _, err = process.communicate("\n", timeout=TIMEOUT)
     finally:
         kafka.restart(1)
-    assert f"{LATE} records of producer" in err
+    assert f"the process ends with {LATE} records not delivered yet" in err
     assert "waiting up to exit.flush.timeout.ms" in err
 
 

@@ -66,9 +66,13 @@ class Log:
         caplog.set_level(logging.INFO, "kafka_fast")
 
     def lines(self, pattern: str) -> list[str]:
-        """Return the lines that match, with their levels."""
-        records = list(self._caplog.records)
-        lines = [f"{it.levelname} {it.name}: {it.getMessage()}" for it in records]
+        """Return the lines that match, with their levels, without the client that each names."""
+        lines = []
+        ours = [it for it in self._caplog.records if not it.name.startswith("kafka_fast.testing")]
+        for record in ours:
+            client, _, text = record.getMessage().partition("] ")
+            assert client.startswith(("[producer-", "[consumer-")), record.getMessage()
+            lines.append(f"{record.levelname} {record.name}: {text}")
         return [line for line in lines if re.search(pattern, line)]
 
     def says_once(self, pattern: str, step: Callable[[], object], *, more: float = 0.4) -> None:

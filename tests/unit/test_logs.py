@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import pytest
 
 from kafka_fast.logs import (
     BURST,
     LONG,
+    NAMED,
     PERIOD,
     TEXTS_MAX,
+    WAIT,
+    ClientLog,
     LongWait,
     RateLimit,
     Waiting,
+    all_of,
     get_logger,
     in_seconds,
+    keep_name,
+    name_thread,
+    naming,
+    some_of,
 )
+from kafka_fast.types import TopicPartition
 
 
 def say(limit: RateLimit, at: float, text: str, *args: object) -> str | None:
@@ -55,6 +65,91 @@ def test_loggers_have_one_limit(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2 * BURST):
         logger.warning("again")
     assert len(caplog.records) == BURST
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 partitions"),
+        (1, "1 partition (t-0)"),
+        (2, "2 partitions (t-0, t-1)"),
+        (12, "12 partitions (t-0, t-1, t-2, t-3, t-4, t-5, t-6, t-7, t-8, t-9 and 2 more)"),
+    ],
+)
+def test_partitions_are_counted_and_named(count: int, text: str) -> None:
+    partitions = {TopicPartition("t", number) for number in range(count)}
+    assert all_of(partitions) == text
+
+
+def test_things_are_named_without_holding_all_of_them() -> None:
+    assert some_of(iter(())) == ""
+    assert some_of(iter(range(NAMED))) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+    assert some_of(iter(range(1_000))) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 990 more"
+
+
+class TestTheClientOfALine:
+    """Every line about a client names it, on whichever thread it is logged."""
+
+    @pytest.fixture(autouse=True)
+    def hear(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.DEBUG, logger="kafka_fast")
+        self.log = caplog
+
+    def lines(self) -> list[tuple[str, str]]:
+        return [(it.getMessage(), it.client_id) for it in self.log.records]  # type: ignore[attr-defined]
+
+    def test_a_clients_own_log(self) -> None:
+        log = ClientLog("kafka_fast.test", "100%")
+        log.info("no arguments: 100%")
+        log.warning("%s of %d", "one", 2, extra=WAIT)
+        assert self.lines() == [
+            ("[100%] no arguments: 100%", "100%"),
+            ("[100%] one of 2", "100%"),
+        ]
+        assert self.log.records[1].kind == "wait"  # type: ignore[attr-defined]
+        assert self.log.records[0].module == "test_logs", "where it was said, not where it passed"
+
+    def test_what_an_error_tracker_groups_by_stays_a_template(self) -> None:
+        ClientLog("kafka_fast.test", "me").warning("node %d is gone", 7)
+        assert self.log.records[0].msg == "[%s] node %d is gone"
+
+    def test_the_threads_of_a_client(self) -> None:
+        logger = get_logger("kafka_fast.test")
+
+        def inner() -> None:
+            logger.info("of a thread that it has started")
+
+        def run() -> None:
+            name_thread("mine")
+            logger.info("of its thread")
+            ClientLog("kafka_fast.test", "other").info("of another client, on its thread")
+            started = threading.Thread(target=keep_name(inner))
+            started.start()
+            started.join()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        logger.info("of nobody")
+        assert self.lines() == [
+            ("[mine] of its thread", "mine"),
+            ("[other] of another client, on its thread", "other"),
+            ("[mine] of a thread that it has started", "mine"),
+            ("of nobody", ""),
+        ]
+
+    def test_a_client_that_is_being_made(self) -> None:
+        logger = get_logger("kafka_fast.test")
+        with naming("new"):
+            logger.info("while it is made")
+        logger.info("after that")
+        assert [line for line, _ in self.lines()] == ["[new] while it is made", "after that"]
+
+    def test_the_limit_is_one_for_all_clients(self) -> None:
+        for number in range(BURST):
+            ClientLog("kafka_fast.test", f"client-{number}").warning("again")
+        ClientLog("kafka_fast.test", "last").warning("again")
+        assert len(self.lines()) == BURST
 
 
 class Waits:

@@ -26,7 +26,7 @@ from kafka_fast.control.consumer.partition import (
     FetchState,
 )
 from kafka_fast.errors import ErrorCode, broker_error
-from kafka_fast.logs import LONG, get_logger
+from kafka_fast.logs import LONG, count_of, get_logger
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.consumer")
@@ -104,7 +104,7 @@ class AbsentPartitions:
         count = self._cluster.partition_count(topic)
         if code or count is None or number < count:
             return None
-        return f"topic {topic!r} has {count} partition{'s' if count > 1 else ''}"
+        return f"topic {topic!r} has {count_of(count, 'partition')}"
 
     def _tell(self, assigned: AssignedPartition, absence: Absence, text: str) -> None:
         """Let every poll raise this, unless it does already, or the partition has failed."""

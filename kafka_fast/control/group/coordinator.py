@@ -174,9 +174,9 @@ class GroupCoordinator:
         if not isinstance(error, IdleConnectionError):
             self.handle_moved(str(error), now)
 
-    def note_success(self) -> None:
+    def note_success(self, now: float) -> None:
         """Take note that the coordinator answered without an error."""
-        self._connections.troubles.clear(About.GROUP)
+        self._connections.troubles.clear(About.GROUP, now)
 
     def handle_error(self, code: int, now: float, what: str) -> bool:
         """Take an error code of the coordinator; return whether it has to be looked for again.

@@ -52,7 +52,7 @@ from kafka_fast.control.producer.verdicts import (
     is_consequence,
     judge,
 )
-from kafka_fast.control.silence import of_topic, some_of
+from kafka_fast.control.silence import of_topic
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import (
     ERRORS,
@@ -63,7 +63,7 @@ from kafka_fast.errors import (
     UnsupportedVersionError,
 )
 from kafka_fast.instants import NEVER
-from kafka_fast.logs import LONG, LongWait, Waiting, get_logger, in_seconds
+from kafka_fast.logs import LONG, LongWait, Waiting, get_logger, in_seconds, some_of
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import (
     PartitionProduceResponse,

@@ -302,8 +302,12 @@ class Requester:
         waiting = {item.key: item for item in _still_open(call, sent)}
         if not waiting:
             return
-        versions, key = sent.link.versions, sent.link.key
-        source = AnswerSource(sent.version, versions.node, now, is_bootstrap=key.is_bootstrap)
+        source = AnswerSource(
+            sent.version,
+            sent.link.versions.node,
+            now,
+            is_bootstrap=sent.link.key.is_bootstrap,
+        )
         for key, meaning in call.call.read(answer, list(waiting), source):
             item = waiting.pop(key, None)
             if item is not None and call.items.get(key) is item:
@@ -323,7 +327,7 @@ class Requester:
                 call.discard(key)
                 subject = call.call.subject(key)
                 if subject is not None:
-                    self._troubles.clear(subject)
+                    self._troubles.clear(subject, now)
                 call.call.handle_done(key, value, now)
             case Refused(error):
                 self._fail(call, item, error, now)

@@ -57,12 +57,11 @@ class Losses:
     def log(self, client_id: str) -> None:
         """Log all of them in one ERROR."""
         logger.error(
-            "producer %s: %s not delivered (%s); the first cause: %s",
-            client_id,
+            "%s not delivered (%s); the first cause: %s",
             were(self.count),
             ", ".join(self._by_topic()),
             self.first,
-            extra=UNLIMITED,
+            extra={**UNLIMITED, "client_id": client_id},
         )
 
     def _by_topic(self) -> list[str]:

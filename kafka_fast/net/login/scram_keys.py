@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import logging
 import secrets
 import threading
 
@@ -11,11 +10,12 @@ from kafka_fast.control.authentication.revealing import revealed
 from kafka_fast.control.authentication.saslprep import saslprep
 from kafka_fast.control.authentication.scram import ScramKeys, derive_keys
 from kafka_fast.errors import AuthenticationError
+from kafka_fast.logs import get_logger
 from kafka_fast.secret import Secret
 
 __all__ = ["ScramKeyCache"]
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 KEPT = 16
 """Keys that are kept. The brokers of one cluster share a salt; false brokers may send many."""

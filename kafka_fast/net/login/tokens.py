@@ -6,7 +6,6 @@ authentication before a token ends (KIP-368), so that there is one in time, with
 
 from __future__ import annotations
 
-import logging
 import random
 import threading
 import time
@@ -20,12 +19,12 @@ from kafka_fast.control.authentication.oauthbearer import Token
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError, fresh_copy
 from kafka_fast.instants import LONG_AGO
-from kafka_fast.logs import in_seconds
+from kafka_fast.logs import get_logger, in_seconds
 from kafka_fast.values import Value
 
 __all__ = ["FetchToken", "TokenCache", "World", "refresh_time"]
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 FetchToken = Callable[[], Token]
 """Gets a new token, or raises as `TokenSource.current` does. May block, but not for ever."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kafka_fast.config._security_settings import TlsSettings
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import get_logger, keep_name
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls.stores import Fingerprint, fingerprint
 
@@ -83,7 +83,7 @@ class Reloading(Generic[Context]):
     def _begin(self, load: Callable[[], None]) -> None:
         self._is_loading = True
         try:
-            threading.Thread(target=load, name="kf-tls-load", daemon=True).start()
+            threading.Thread(target=keep_name(load), name="kf-tls-load", daemon=True).start()
         except RuntimeError:  # the interpreter ends: the old context will do
             self._is_loading = False
 

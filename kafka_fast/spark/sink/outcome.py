@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import count_of, get_logger
 from kafka_fast.spark.report import ReportRow, summarize
 
 logger = get_logger(__name__)
@@ -22,7 +22,7 @@ def log_commit(what: str, reports: Iterable[Sequence[ReportRow]]) -> None:
     logger.info("%s: %s", what, summarize(rows, longest))
     for (topic, partition), (records, first, last) in sorted(_partitions(rows).items()):
         where = f"{topic}-{partition}, offsets {first} to {last}"
-        logger.info("%s: %d records in %s", what, records, where)
+        logger.info("%s: %s in %s", what, count_of(records, "record"), where)
 
 
 def log_abort(what: str, reports: Iterable[Sequence[ReportRow] | None]) -> None:
@@ -36,12 +36,12 @@ def log_abort(what: str, reports: Iterable[Sequence[ReportRow] | None]) -> None:
     written = sum(row.records for report in found if report for row in report)
     ended = sum(report is not None for report in found)
     logger.warning(
-        "%s failed: %d of its %d tasks had ended, and their %d records stay in Kafka. Tasks that "
-        "are run again write theirs again",
+        "%s failed: %d of its %s had ended, and Kafka keeps their %s. Tasks that are run again "
+        "write theirs again",
         what,
         ended,
-        len(found),
-        written,
+        count_of(len(found), "task"),
+        count_of(written, "record"),
     )
 
 

@@ -24,6 +24,7 @@ class World:
         self.partitions: list[TopicPartition] = []
         group = Waiting("waiting for group 'g': its members", logging.INFO, "joining")
         control: Any = SimpleNamespace(
+            context=SimpleNamespace(client_id="me"),
             group=SimpleNamespace(waits_for=lambda: group),
             cluster=SimpleNamespace(is_absent=lambda _: False, leader=lambda *_: None),
             is_fetched=lambda *_: False,
@@ -52,7 +53,7 @@ def test_a_partition_that_has_just_come_is_not_waited_for_long(
         world.idle.look(now)
     assert caplog.messages == []
     world.idle.look(0.9 * LONG + LONG)
-    assert caplog.messages == ["waiting for records of t-0 (it looks up where to start)"]
+    assert caplog.messages == ["[me] waiting for records of t-0 (it looks up where to start)"]
 
 
 def test_a_partition_that_comes_after_a_long_wait_is_waited_for_anew(
@@ -61,10 +62,10 @@ def test_a_partition_that_comes_after_a_long_wait_is_waited_for_anew(
     caplog.set_level(logging.INFO)
     world.idle.look(1.0)
     world.idle.look(1.0 + LONG)
-    assert caplog.messages == ["waiting for group 'g': its members"]
+    assert caplog.messages == ["[me] waiting for group 'g': its members"]
     world.partitions = [PARTITION]
     world.idle.look(2.0 + LONG)
     world.idle.look(3.0 + LONG)
     assert len(caplog.messages) == 1
     world.idle.look(3.0 + 2 * LONG)
-    assert caplog.messages[1:] == ["waiting for records of t-0 (it looks up where to start)"]
+    assert caplog.messages[1:] == ["[me] waiting for records of t-0 (it looks up where to start)"]

@@ -54,7 +54,9 @@ def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -
     late = Late()
     refusals = Refusals(Links())
     connections = SimpleNamespace(refusals=refusals)
-    control: Any = SimpleNamespace(cluster=late.cluster, connections=connections)
+    control: Any = SimpleNamespace(
+        cluster=late.cluster, connections=connections, context=SimpleNamespace(client_id="me")
+    )
     waits: Any = SimpleNamespace(check=late.check, ends=late.ends, watch_refusals=refusals.watch)
     host: Any = SimpleNamespace(now=lambda: 0.0)
     call: Any = late.call

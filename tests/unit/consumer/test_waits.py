@@ -70,7 +70,8 @@ def clock() -> Clock:
 
 @pytest.fixture
 def control() -> Any:
-    return SimpleNamespace(fatal=None, connections=Connections())
+    context = SimpleNamespace(client_id="me")
+    return SimpleNamespace(fatal=None, connections=Connections(), context=context)
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_a_long_wait_is_told_of_once(
     caplog.clear()
     with pytest.raises(KafkaTimeoutError):
         clock.run(waits.wait(Answer[int](), 120.0, "counting"))
-    assert caplog.messages == ["counting: waiting up to 20 s; last trouble: refused"]
+    assert caplog.messages == ["[me] counting: waiting up to 20 s; last trouble: refused"]
     caplog.clear()
     with pytest.raises(KafkaTimeoutError):
         clock.run(waits.wait(Answer[int](), 122.0, "counting"))

@@ -13,7 +13,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections import Connections
 from kafka_fast.control.metadata import Node
-from kafka_fast.control.silence import NAMED, around, of_topic, reason, some_of, topic_wait
+from kafka_fast.control.silence import around, of_topic, reason, topic_wait
 from kafka_fast.control.troubles import About, Troubles
 from kafka_fast.errors import KafkaConnectionError, NotEnoughReplicas
 from kafka_fast.protocol.apis.metadata import MetadataResponse
@@ -23,14 +23,6 @@ from tests.unit.control.metadata_answers import answer, topic
 NO_LEADER, UNKNOWN_TOPIC = -1, 3
 NODE_1 = ConnectionKey(Role.DATA, 1)
 REFUSED = KafkaConnectionError("node 1 at kafka:9092: Connection refused")
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, ""), (1, "0"), (NAMED, "0, 1, 2, 3, 4"), (1_000, "0, 1, 2, 3, 4 and 995 more")],
-)
-def test_the_first_few_are_named(count: int, text: str) -> None:
-    assert some_of(iter(range(count))) == text
 
 
 class Rig:

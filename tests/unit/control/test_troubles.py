@@ -73,7 +73,7 @@ def test_success_makes_the_next_one_news(
     error = NotEnoughReplicas("t-0")
     troubles.note(T0, error, 0.0)
     assert troubles.now(T0) is not None
-    troubles.clear(T0)
+    troubles.clear(T0, 0.5)
     assert troubles.now(T0) is None
     assert troubles.of(T0) is not None, "whoever has waited until then is told all the same"
     troubles.note(T0, error, 1.0)
@@ -112,7 +112,7 @@ def test_the_last_one_of_any_node_or_of_some_subjects(troubles: Troubles) -> Non
     assert troubles.last(2.5) is None
     assert str(troubles.last(0.0, [NODE_1, "u"])) == str(REFUSED)
     assert str(troubles.last(0.0, [NODE_1, T0])).startswith("NOT_ENOUGH_REPLICAS (19)")
-    troubles.pass_by(BOOTSTRAP)  # there is a link again: no reason why there is none
+    troubles.pass_by(BOOTSTRAP, 3.0)  # there is a link again: no reason why there is none
     assert troubles.now(BOOTSTRAP) is None
     assert str(troubles.last(0.0)) == "bootstrap"
 
@@ -162,3 +162,29 @@ def test_what_cannot_be_read_is_not_kept(troubles: Troubles) -> None:
     trouble = troubles.of(NODE_1)
     assert trouble is not None
     assert isinstance(trouble.error.__cause__, MalformedError)
+
+
+@pytest.mark.parametrize(
+    ("subject", "text"),
+    [
+        (About.METADATA, "metadata are there, after 7.5 s"),
+        (About.COORDINATOR, "the group's coordinator is found, after 7.5 s"),
+        (About.GROUP, "the group's coordinator answers without an error, after 7.5 s"),
+        (About.PRODUCER_ID, "there is a producer id, after 7.5 s"),
+        (T0, "t-0: no more errors, after 7.5 s"),
+    ],
+)
+def test_that_a_trouble_is_over_is_told_if_the_trouble_was(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture, subject: TopicPartition | About, text: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    troubles.note(subject, broker_error(15), 0.0)
+    troubles.clear(subject, 0.5)
+    told = len(caplog.messages)
+    troubles.note(subject, broker_error(15), 1.0)
+    troubles.note(subject, broker_error(15), 8.0)
+    troubles.clear(subject, 8.5)
+    troubles.clear(subject, 9.0)
+    assert caplog.messages[-1] == text
+    assert len(caplog.messages) == told + 2
+    assert told in (0, 2), "what passes soon is told neither when it comes nor when it goes"

@@ -68,7 +68,7 @@ def test_failures_of_one_second_are_one_line(lines: pytest.LogCaptureFixture) ->
     assert not lines.messages
     scene.log.tick(100.0 + FLUSH_PATIENCE)
     (line,) = lines.messages
-    assert line.startswith("producer mine: 7 records were not delivered (topic t: 7); the first")
+    assert line.startswith("[mine] 7 records were not delivered (topic t: 7); the first")
     assert "RECORD_LIST_TOO_LARGE" in line
 
 
@@ -82,8 +82,8 @@ def test_lines_of_one_producer_keep_a_distance(lines: pytest.LogCaptureFixture) 
     assert scene.log.next_deadline() == 100.0 + FLUSH_PATIENCE + INTERVAL
     scene.log.tick(scene.log.next_deadline())
     assert [line.split(" not ")[0] for line in lines.messages] == [
-        "producer mine: 1 record was",
-        "producer mine: 1 record was",
+        "[mine] 1 record was",
+        "[mine] 1 record was",
     ]
 
 

@@ -41,6 +41,7 @@ from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity, GroupNews, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
+from kafka_fast.control.group.slowness import Slowness
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.permissions import described
 from kafka_fast.errors import (
@@ -51,7 +52,7 @@ from kafka_fast.errors import (
     error_name,
 )
 from kafka_fast.instants import NEVER
-from kafka_fast.logs import Waiting, get_logger
+from kafka_fast.logs import Waiting, all_of, get_logger
 from kafka_fast.protocol.apis.join_group import JoinGroupRequestProtocol
 from kafka_fast.types import TopicPartition
 
@@ -117,6 +118,7 @@ class ClassicMember:
             on_end=self._handle_end,
         )
         self._goodbyes = Goodbyes(coordinator)
+        self._slowness = Slowness(coordinator.group_id, logger)
         self._state = ClassicMemberState.OUT
         self._rejoin_reason: str | None = None  # set: join (again) as soon as that is possible
         # What the assignors have been asked to say of this member, and what they have said of it.
@@ -175,7 +177,7 @@ class ClassicMember:
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
         waits = self._goodbyes.next_deadline(), self._rebalance.next_deadline()
-        return min(*waits, self._next_step())
+        return min(*waits, self._slowness.deadline, self._next_step())
 
     def _next_step(self) -> float:
         if self._rejoin_reason is None and self._state is ClassicMemberState.STABLE:
@@ -276,6 +278,9 @@ class ClassicMember:
         """Do what is due at `now`."""
         self._goodbyes.tick(now)
         self._rebalance.tick(now)
+        self._slowness.look(
+            now, is_rebalancing=self._is_rebalancing, waits_for=self._why_rebalancing
+        )
         if self._state is ClassicMemberState.STABLE and now >= self._leader.settled_by:
             self._leader.forget()
             self._want_join(
@@ -292,6 +297,23 @@ class ClassicMember:
             and self._rebalance.phase is not RebalancePhase.JOINING
         ):
             self._keep_alive(now)
+
+    @property
+    def _is_rebalancing(self) -> bool:
+        between = (ClassicMemberState.PREPARING, ClassicMemberState.JOINING)
+        return self._state in between and self._subscription.topics is not None
+
+    def _why_rebalancing(self) -> str:
+        """Return what a rebalance waits for that takes long."""
+        if self._ownership.is_busy:
+            return (
+                "this consumer has to give up its partitions, which the next poll() does; work on "
+                "fewer records between two polls, or lower max.poll.records"
+            )
+        if self._state is ClassicMemberState.JOINING:
+            return self._rebalance.waits_for()
+        reason = self._coordinator.why_silent()
+        return "this member has yet to join" if reason is None else reason.text
 
     def _keep_alive(self, now: float, *, delay: float = 0.0) -> None:
         knows = self._state is ClassicMemberState.PREPARING or self._rejoin_reason is not None
@@ -368,7 +390,7 @@ class ClassicMember:
     def _handle_entered(self, now: float) -> None:
         self._forget_description()
         self._readiness.succeed()
-        self._coordinator.note_success()
+        self._coordinator.note_success(now)
         # The first heartbeat is not sent at once. If every answer to it said that the group
         # rebalances, this member would join again as fast as it can.
         self._keep_alive(now, delay=self._settings.heartbeat_interval)
@@ -390,10 +412,11 @@ class ClassicMember:
         self._state = ClassicMemberState.STABLE
         generation, assigned = self._session.identity.generation, end.partitions
         logger.info(
-            "group %s: generation %d: %d partitions",
+            "group %s: generation %d: %s%s",
             self._coordinator.group_id,
             generation,
-            len(assigned),
+            all_of(assigned),
+            self._slowness.took(now),
         )
         moved = self._ownership.assign(assigned, generation)
         if moved and self._is_cooperative:

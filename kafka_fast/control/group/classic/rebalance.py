@@ -227,7 +227,7 @@ class Rebalance:
     def _handle_joined(self, response: JoinGroupResponse, now: float) -> None:
         code = response.error_code
         if code == ErrorCode.MEMBER_ID_REQUIRED:
-            self._coordinator.note_success()
+            self._coordinator.note_success(now)
             self._session.take_id(response.member_id)
             self._end(RebalanceInterrupted("the coordinator gave us an id", at_once=True), now)
             return

@@ -28,6 +28,7 @@ from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity, GroupNews, MemberFailed, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
+from kafka_fast.control.group.slowness import Slowness
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.links import Link
 from kafka_fast.control.permissions import described
@@ -77,6 +78,7 @@ class ConsumerProtocolMember:
         self._topics = SubscribedTopics(context.cluster, context.settings)
         self._names = TopicNames(context, on_found=self.tick)
         self._reconciliation = Reconciliation(self._names)
+        self._slowness = Slowness(coordinator.group_id, logger)
         self._conversation = Conversation(
             context,
             coordinator,
@@ -141,8 +143,8 @@ class ConsumerProtocolMember:
         if self._state is ConsumerProtocolMemberState.OUT:
             return NEVER
         if self._coordinator.link is not None and self._has_to_speak():
-            return self._readiness.try_at
-        return NEVER
+            return min(self._readiness.try_at, self._slowness.deadline)
+        return self._slowness.deadline
 
     def poll_news(self) -> GroupNews | None:
         """Return the next thing for the user's thread; None if there is nothing."""
@@ -217,6 +219,9 @@ class ConsumerProtocolMember:
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
+        self._slowness.look(
+            now, is_rebalancing=self._is_rebalancing, waits_for=self._why_rebalancing
+        )
         if self._state is ConsumerProtocolMemberState.OUT:
             return
         if self._state is ConsumerProtocolMemberState.MEMBER:
@@ -230,6 +235,26 @@ class ConsumerProtocolMember:
             self._tell(link)
         except UnsupportedVersionError as error:
             self._fail(error, now)
+
+    @property
+    def _is_rebalancing(self) -> bool:
+        if self._state is ConsumerProtocolMemberState.JOINING:
+            return self._topics.subscription is not None
+        is_member = self._state is ConsumerProtocolMemberState.MEMBER
+        return is_member and not self._reconciliation.is_settled
+
+    def _why_rebalancing(self) -> str:
+        """Return what a rebalance waits for that takes long."""
+        if self._reconciliation.is_busy:
+            return (
+                "this consumer has to give up partitions, or to take some over, which the next "
+                "poll() does; work on fewer records between two polls, or lower max.poll.records"
+            )
+        reason = self._coordinator.why_silent()
+        if reason is not None:
+            return reason.text
+        waiting = self.waits_for()
+        return "this member has yet to join" if waiting is None else waiting.text
 
     # What is to be told
 
@@ -277,12 +302,17 @@ class ConsumerProtocolMember:
             )
             return
         self._readiness.succeed()
-        self._coordinator.note_success()
+        self._coordinator.note_success(now)
         if self._state is ConsumerProtocolMemberState.JOINING:
             self._state = ConsumerProtocolMemberState.MEMBER
             self._reconciliation.begin()
         if response.member_epoch != self._epoch:
-            logger.info("group %s: epoch %d", self._coordinator.group_id, response.member_epoch)
+            logger.info(
+                "group %s: epoch %d%s",
+                self._coordinator.group_id,
+                response.member_epoch,
+                self._slowness.took(now),
+            )
             self._epoch = response.member_epoch
         if response.assignment is not None:
             self._reconciliation.aim(

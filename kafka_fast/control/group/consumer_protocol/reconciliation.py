@@ -64,6 +64,11 @@ class Reconciliation:
         return bool(self._wanted)
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the user's thread has what the coordinator wants it to have."""
+        return not self._wanted and self._target == self._owned
+
+    @property
     def lacks_names(self) -> bool:
         """Whether no name of an assigned topic is known. Any thread."""
         target = self._target or NOTHING

@@ -33,5 +33,5 @@ def test_an_abort_says_what_stays(caplog: pytest.LogCaptureFixture) -> None:
         log_abort("job 1", [[row(0, 0, 5, 0)], None, [], None])
     (message,) = [record.getMessage() for record in caplog.records]
     assert message.startswith(
-        "job 1 failed: 2 of its 4 tasks had ended, and their 5 records stay in Kafka."
+        "job 1 failed: 2 of its 4 tasks had ended, and Kafka keeps their 5 records."
     )
