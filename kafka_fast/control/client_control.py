@@ -75,7 +75,7 @@ class ClientControl(ABC, Generic[S_co]):
             nonsense: hears of answers that cannot be read; None: nobody is told of them.
             mechanism: for the login over each connection; None: there is none.
         """
-        self.troubles = Troubles(self.logger)
+        self.troubles = Troubles(self.logger, settings.retry_backoff_max)
         self.cluster = cluster
         self.connections = Connections(
             settings, client_id, random, self.troubles, self, nonsense, mechanism

@@ -10,8 +10,8 @@ the middle of a request, the next when it is made again. Of a node that was neve
 cause is told, because a setting may be wrong.
 
 When a broker stops in good order, other nodes lead its partitions before it goes, and nobody
-connects to it when it returns. So metadata are asked for again while a node is away: when it has
-been away for 2 s, for 4 s, for 8 s, and so on.
+connects to it when it returns. So metadata are asked for again while a node is away: after 2 s, and
+then each time that it has been away for half as long again.
 
 Thread: control.
 """
@@ -39,6 +39,9 @@ LASTING = 30.0
 
 FIRST_LOOK = 2.0
 """Seconds after which metadata are first asked whether a node is back."""
+
+LOOK_AGAIN = 1.5
+"""The times by which a node has been away longer at the next look."""
 
 
 class Outage(Value, frozen=False, eq=False):
@@ -182,5 +185,4 @@ def _look_at(outage: Outage) -> float:
     """Return when to ask metadata next whether a node is back."""
     if not outage.is_told or not outage.was_reached or outage.linked_at != NEVER:
         return NEVER
-    away = max(outage.looked_at - outage.began, FIRST_LOOK / 2)
-    return outage.began + 2 * away
+    return outage.began + max(FIRST_LOOK, LOOK_AGAIN * (outage.looked_at - outage.began))

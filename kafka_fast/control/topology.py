@@ -45,6 +45,7 @@ class Topology:
 
     def __init__(self) -> None:
         self._nodes: dict[int, Node] = {}
+        self._racks: dict[int, str] = {}  # of all nodes that were ever known and have one
         self._topics: dict[str, Topic] = {}
         self._names: dict[bytes, str] = {}  # topic id → name; the inverse of Topic.topic_id
         self._errors: dict[str, int] = {}  # topics whose last answer was an error
@@ -63,6 +64,10 @@ class Topology:
     def node(self, node_id: int) -> Node | None:
         """Return a node by its id."""
         return self._nodes.get(node_id)
+
+    def racks(self) -> dict[int, str]:
+        """Return the racks of the nodes that have one. A node keeps its rack while it is away."""
+        return self._racks.copy()
 
     def topic(self, topic: str) -> Topic | None:
         """Return all that is known of a topic."""
@@ -148,6 +153,11 @@ class Topology:
     def _replace_nodes(self, nodes: dict[int, Node], changes: ClusterChanges) -> AbstractSet[int]:
         """Take the new list of nodes; return the ids of those that have come or gone."""
         before, self._nodes = self._nodes, nodes
+        for node in nodes.values():
+            if node.rack:
+                self._racks[node.id] = node.rack
+            else:
+                self._racks.pop(node.id, None)
         for node_id in before.keys() | nodes.keys():
             old, new = before.get(node_id), nodes.get(node_id)
             if old is None and new is not None:

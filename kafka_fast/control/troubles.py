@@ -26,6 +26,7 @@ from kafka_fast.control.outages import QUIET, Outages
 from kafka_fast.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
+    ErrorCode,
     KafkaError,
     KafkaTimeoutError,
     ProtocolError,
@@ -39,13 +40,29 @@ from kafka_fast.values import Value
 
 __all__ = ["About", "Reason", "Subject", "Trouble", "Troubles", "late"]
 
-SETTLING = 1.0
-"""Seconds for which errors of stale metadata are not logged: leaders move."""
+SETTLING = 5.0
+"""Seconds for which errors are not logged that come while leaders move: metadata are stale, or the
+new leader is not ready yet. A broker that stops in good order moves all of its partitions."""
+
+UNSETTLED = frozenset(
+    {
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+    }
+)
+"""Such errors that say nothing of metadata."""
 
 GATHERING = 5.0
 """Seconds for which errors of a coordinator are not logged.
 
 For the first group of a cluster the topic of offsets has to be created first.
+"""
+
+LULL = 3.0
+"""Seconds without an error after which the next one does not continue a row, at least.
+
+Success is not told by every part of a client. Errors that go on come at the pace of retries.
 """
 
 LOADING = 15.0
@@ -117,12 +134,14 @@ class Trouble(Value, frozen=False):
 class Troubles:
     """The troubles of one client."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, retry_backoff_max: float = 0.0) -> None:
         """Begin without any.
 
         Args:
             log: the client's. A new trouble is a warning there.
+            retry_backoff_max: seconds between two tries, at most.
         """
+        self._lull = max(LULL, 2 * retry_backoff_max)
         self.closed: Counter[str] = Counter()
         """Links that were closed, by reason."""
         self.malformed: Counter[str] = Counter()
@@ -148,6 +167,8 @@ class Troubles:
         drop_frames(error)
         trouble = self._last.get(subject)
         if trouble is not None and _goes_on(trouble, error, now):
+            if now - trouble.at > self._lull:
+                trouble.began, trouble.tries = now, 0
             trouble.error, trouble.at, trouble.tries = error, now, trouble.tries + 1
             trouble.is_past = False
         else:
@@ -281,7 +302,10 @@ def _patience(subject: Subject, error: KafkaError) -> float:
     """Return for how many seconds an error may be normal, and is not logged."""
     if subject in (About.COORDINATOR, About.GROUP, About.PRODUCER_ID):
         return LOADING if isinstance(error, CoordinatorLoadInProgress) else GATHERING
-    return SETTLING if isinstance(error, BrokerError) and error.refresh_metadata else 0.0
+    is_unsettled = isinstance(error, BrokerError) and (
+        error.refresh_metadata or error.code in UNSETTLED
+    )
+    return SETTLING if is_unsettled else 0.0
 
 
 def last_trouble(trouble: Trouble | None) -> Reason | None:

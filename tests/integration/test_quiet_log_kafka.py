@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from kafka_fast import Consumer, Producer
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
+from tests.integration.consuming import PROTOCOLS
 from tests.integration.producing import TIMEOUT, new_topic
 from tests.waiting import eventually
 
@@ -30,6 +34,13 @@ def impatient_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
 def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     caplog.set_level(logging.INFO, logger="kafka_fast")
     return caplog
+
+
+@pytest.fixture(scope="module")
+def three_nodes(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
+    """A cluster of this module's own: one node after the other is stopped in good order."""
+    with started(3, request.config.getoption("--kafka-version")) as kafka:
+        yield kafka
 
 
 def problems(log: pytest.LogCaptureFixture) -> list[str]:
@@ -59,3 +70,82 @@ def test_a_broker_that_closes_idle_connections_is_no_news(
     assert problems(log) == []
     assert not [it for it in log.records if "coordinator is lost" in it.getMessage()]
     assert generation == 1
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.timeout(600)
+def test_an_orderly_restart_is_at_most_two_warnings_and_its_end_is_told(
+    three_nodes: RealKafka, log: pytest.LogCaptureFixture, protocol: str
+) -> None:
+    """Regression: each connection to the node told how it ended, and each new cause after that."""
+    kafka = three_nodes
+    topic = new_topic(kafka, partitions=6)
+    kafka.wait_isr(topic)
+    properties = {"bootstrap.servers": kafka.bootstrap}
+    with ExitStack() as stack:
+        producer = stack.enter_context(Producer(properties))
+        member = {"group.id": topic, "group.protocol": protocol, "auto.offset.reset": "earliest"}
+        consumer = stack.enter_context(Consumer(properties, **member))
+        consumer.subscribe([topic])
+        busy = stack.enter_context(Traffic(producer, consumer, topic))
+        eventually(lambda: busy.read > 100)
+        for node in kafka.nodes:
+            log.clear()
+            node.stop()
+            node.start()
+            kafka.wait_isr(topic)
+            kafka._wait_offsets_isr()
+            before = busy.read
+            eventually(lambda before=before: busy.read > before + 100)
+            told = problems(log)
+            assert len(told) <= 2, told
+            for client in {it.partition("]")[0] for it in told}:
+                back = f"{client}] node {node.node_id} is back, "
+                eventually(lambda back=back: any(it.startswith(back) for it in log.messages))
+        busy.stop()
+    assert busy.lost == []
+    assert busy.read == busy.sent
+
+
+class Traffic:
+    """A producer and a group's member at work, each in a thread of its own."""
+
+    def __init__(self, producer: Producer, consumer: Consumer, topic: str) -> None:
+        self._producer, self._consumer, self._topic = producer, consumer, topic
+        self._is_over = threading.Event()
+        self._writer = threading.Thread(target=self._write)
+        self._reader = threading.Thread(target=self._read)
+        self.sent = self.read = 0
+        self.lost: list[object] = []
+
+    def __enter__(self) -> Traffic:
+        self._writer.start()
+        self._reader.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Send no more, and read what was sent."""
+        self._is_over.set()
+        self._writer.join()
+        self._reader.join()
+
+    def _write(self) -> None:
+        def hear(error: object, metadata: object) -> None:
+            if error is not None:
+                self.lost.append(error)
+
+        while not self._is_over.wait(0.005):
+            self._producer.send(self._topic, b"%d" % self.sent, on_delivery=hear)
+            self.sent += 1
+        self._producer.flush()
+
+    def _read(self) -> None:
+        deadline = 0.0
+        while not self._is_over.is_set() or self._writer.is_alive() or self.read < self.sent:
+            self.read += len(self._consumer.poll(0.1))
+            if self._is_over.is_set():
+                deadline = deadline or time.monotonic() + TIMEOUT
+                assert time.monotonic() < deadline, (self.read, self.sent)

@@ -127,7 +127,7 @@ def test_metadata_tell_that_a_node_is_back_to_which_nobody_connects(
         asked.append(at - 10.0)
         outages.note_look(at)
         outages.handle_nodes({1, 3}, at)
-    assert asked == [FIRST_LOOK, 2 * FIRST_LOOK, 4 * FIRST_LOOK, 8 * FIRST_LOOK, 16 * FIRST_LOOK]
+    assert asked == pytest.approx([FIRST_LOOK * 1.5**number for number in range(8)])
     outages.handle_nodes({1, 2, 3}, 61.0)
     assert lines(log)[1:] == ["INFO node 2 is back, 51 s"]
     assert outages.look_at() == NEVER

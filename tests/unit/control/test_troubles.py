@@ -104,6 +104,25 @@ def test_what_passes_soon_is_no_news_until_it_lasts(
     assert caplog.messages == [str(error)]
 
 
+def test_what_passes_soon_is_no_news_when_it_comes_again(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: of two leaders that moved half a minute apart the second was a WARNING."""
+    for at in (0.0, 0.1, 30.0, 30.1, 60.0, 60.1):
+        troubles.note(T0, NotLeaderOrFollower(), at)
+    assert caplog.messages == []
+    trouble = troubles.of(T0)
+    assert trouble is not None
+    assert (trouble.began, trouble.tries) == (60.0, 2)
+
+
+def test_errors_at_the_pace_of_slow_retries_are_a_row(caplog: pytest.LogCaptureFixture) -> None:
+    troubles = Troubles(logging.getLogger("kafka_fast.test"), retry_backoff_max=10.0)
+    for number in range(5):
+        troubles.note(T0, NotLeaderOrFollower(), 11.0 * number)
+    assert caplog.messages == [str(NotLeaderOrFollower())]
+
+
 def test_the_last_one_of_any_node_or_of_some_subjects(troubles: Troubles) -> None:
     troubles.note(NODE_1, REFUSED, 1.0)
     troubles.note(BOOTSTRAP, KafkaConnectionError("bootstrap"), 2.0)
@@ -181,8 +200,8 @@ def test_that_a_trouble_is_over_is_told_if_the_trouble_was(
     troubles.note(subject, broker_error(15), 0.0)
     troubles.clear(subject, 0.5)
     told = len(caplog.messages)
-    troubles.note(subject, broker_error(15), 1.0)
-    troubles.note(subject, broker_error(15), 8.0)
+    for second in range(1, 9):
+        troubles.note(subject, broker_error(15), float(second))
     troubles.clear(subject, 8.5)
     troubles.clear(subject, 9.0)
     assert caplog.messages[-1] == text

@@ -167,7 +167,7 @@ class AssignmentBasis(Value):
     @classmethod
     def of(cls, topics: Iterable[str], cluster: Cluster) -> AssignmentBasis:
         """Return the basis for these topics as they are now. Any thread."""
-        racks = _racks_of(cluster)
+        racks = cluster.racks()
         return cls({topic: cluster.topic(topic) for topic in sorted(topics)}, racks)
 
     def described(self) -> dict[str, tuple[PartitionReplicas, ...]]:
@@ -181,7 +181,7 @@ class AssignmentBasis(Value):
 
     def is_outdated(self, cluster: Cluster) -> bool:
         """Whether partitions, or the racks of their replicas, differ from the cluster's now."""
-        racks = _racks_of(cluster)
+        racks = cluster.racks()
         then, now = _Racks(self.racks), _Racks(racks)
         return any(
             _differ(topic, then, cluster.topic(name), now)
@@ -201,10 +201,6 @@ class _Racks(dict[tuple[int, ...], frozenset[str]]):
         racks = frozenset(self._racks[it] for it in replicas if it in self._racks)
         self[replicas] = racks
         return racks
-
-
-def _racks_of(cluster: Cluster) -> dict[int, str]:
-    return {node.id: node.rack for node in cluster.nodes if node.rack}
 
 
 def _differ(before: Topic | None, then: _Racks, after: Topic | None, now: _Racks) -> bool:

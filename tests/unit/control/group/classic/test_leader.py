@@ -87,6 +87,29 @@ def test_everybody_gets_a_share() -> None:
     }
 
 
+def test_a_node_that_is_away_keeps_its_rack() -> None:
+    """Regression: each restart of a broker with a rack made the group rebalance, twice."""
+    leader, cluster = make(2)
+    racks = {1: "a", 2: "b"}
+    for now, away in enumerate((None, 2, None), start=20):
+        brokers = [broker(node) for node in racks if node != away]
+        for one in brokers:
+            one.rack = racks[one.node_id]
+        cluster.request_refresh("test")
+        assert cluster.poll_request(float(now)) is not None
+        cluster.handle_response(answer(topic("t", [(1, 0)] * 2), brokers=brokers), float(now))
+        if now == 20:
+            assign(leader, joined("a"))
+        assert not leader.is_outdated
+    assert cluster.racks() == {1: "a", 2: "b"}
+    racks[2] = "c"
+    brokers[1].rack = "c"
+    cluster.request_refresh("test")
+    assert cluster.poll_request(30.0) is not None
+    cluster.handle_response(answer(topic("t", [(1, 0)] * 2), brokers=brokers), 30.0)
+    assert leader.is_outdated
+
+
 def test_nothing_is_assigned_by_metadata_that_are_still_to_come() -> None:
     leader, cluster = make(None)
     assert assign(leader, joined("a")) is None
