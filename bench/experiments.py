@@ -197,7 +197,7 @@ def _fill_rate(bootstrap: str, topic: str) -> float:
         first: tuple[float, int] | None = None
         deadline = time.monotonic() + FILL_SECONDS
         while time.monotonic() < deadline:
-            fetched, now = consumer.metrics()["bytes"], time.monotonic()
+            fetched, now = consumer.metrics()["fetched_bytes"], time.monotonic()
             if first is None and fetched:
                 first = now, fetched
             if first is not None and fetched >= PREFETCHED:

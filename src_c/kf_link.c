@@ -40,14 +40,32 @@ void kf_link_free(kf_link *link) {
     free(link);
 }
 
-void kf_link_trace(kf_link *link, double at, int kind, int32_t correlation_id, int64_t serial,
-                   int64_t size) {
+static kf_trace *next_trace(kf_link *link, double at, int kind) {
     kf_trace *line = &link->trace[link->trace_count++ % KF_TRACE_LINES];
     line->at = at;
-    line->kind = kind;
-    line->correlation_id = correlation_id;
-    line->serial = serial;
-    line->size = size;
+    line->kind = (uint8_t)kind;
+    return line;
+}
+
+void kf_link_trace(kf_link *link, double at, int kind) {
+    kf_trace *line = next_trace(link, at, kind);
+    line->api_key = -1;
+    line->version = -1;
+    line->correlation_id = -1;
+    line->serial = -1;
+    line->size = 0;
+}
+
+void kf_link_trace_request(kf_link *link, double at, int kind, const kf_request *request,
+                           size_t size) {
+    kf_trace *line = next_trace(link, at, kind);
+    kf_reader header =
+        kf_reader_of(request->framing + KF_API_KEY_POS, KF_CORRELATION_POS - KF_API_KEY_POS);
+    line->api_key = kf_read_i16(&header);
+    line->version = (int8_t)kf_read_i16(&header);
+    line->correlation_id = request->correlation_id;
+    line->serial = request->batch_count > 0 ? request->batches[0]->serial : -1;
+    line->size = (int64_t)size;
 }
 
 void kf_link_number(kf_link *link, kf_request *request) {
@@ -72,9 +90,7 @@ void kf_link_queue(kf_link *link, kf_request *request, double now) {
     if (request->kind == KF_REQUEST_PRODUCE) {
         link->produce_in_flight++;
     }
-    kf_link_trace(link, now, KF_TRACE_QUEUED, request->correlation_id,
-                  request->batch_count > 0 ? request->batches[0]->serial : -1,
-                  (int64_t)request->size);
+    kf_link_trace_request(link, now, KF_TRACE_QUEUED, request, request->size);
 }
 
 void kf_link_hold(kf_link *link, kf_request *request) {
@@ -93,7 +109,7 @@ void kf_link_open_gate(kf_link *link, double now) {
     }
     link->gate = KF_GATE_OPEN;
     link->last_used = link->used_before;
-    kf_link_trace(link, now, KF_TRACE_GATE_OPEN, 0, -1, 0);
+    kf_link_trace(link, now, KF_TRACE_GATE_OPEN);
     while (link->waiting != NULL) {
         kf_request *request = link->waiting;
         link->waiting = request->next;
@@ -137,9 +153,7 @@ static void advance(kf_link *link, size_t len, double now) {
         request->written = true;
         request->written_at = now;
         link->requests++;
-        kf_link_trace(link, now, KF_TRACE_SENT, request->correlation_id,
-                      request->batch_count > 0 ? request->batches[0]->serial : -1,
-                      (int64_t)request->size);
+        kf_link_trace_request(link, now, KF_TRACE_SENT, request, request->size);
         link->unwritten = request->next;
     }
 }

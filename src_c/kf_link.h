@@ -21,6 +21,7 @@ enum {
     KF_LINK_RECEIVE_MIN = 65536, /* bytes of the receive buffer to begin with */
     KF_LINK_WORDS = 128, /* bytes that a layer's words for an error may have */
     KF_LINK_PEEK = 4096, /* bytes read to learn the length of a Fetch answer */
+    KF_API_KEY_POS = 4, /* in every request: after its length; the version follows */
     KF_CORRELATION_POS = 8, /* in every request: after its length, API key and version */
 };
 
@@ -127,13 +128,15 @@ enum kf_trace_kind {
     KF_TRACE_GATE_OPEN = 8,
 };
 
-/* One line of the debug ring. */
+/* One line of the debug ring: what became of a request, or of the link. */
 typedef struct kf_trace {
     double at;
-    int kind;
-    int32_t correlation_id;
     int64_t serial; /* of the first batch, or -1 */
     int64_t size;   /* bytes */
+    int32_t correlation_id;
+    int16_t api_key; /* -1: it is about the link */
+    int8_t version;
+    uint8_t kind;
 } kf_trace;
 
 struct kf_link {
@@ -237,7 +240,9 @@ kf_request *kf_link_abandon(kf_link *link);
 /* When the oldest request times out, or 0 if none is in flight. Its time begins when it is written
  * (or queued, before that), but not before the answer to the request ahead of it. */
 double kf_link_deadline(const kf_link *link);
-void kf_link_trace(kf_link *link, double at, int kind, int32_t correlation_id, int64_t serial,
-                   int64_t size);
+/* Note in the debug ring what becomes of the link, or of a request (`size`: of it, or its answer). */
+void kf_link_trace(kf_link *link, double at, int kind);
+void kf_link_trace_request(kf_link *link, double at, int kind, const kf_request *request,
+                           size_t size);
 
 #endif /* KF_LINK_H */

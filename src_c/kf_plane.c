@@ -169,5 +169,5 @@ void kf_histogram_add(kf_histogram *histogram, double value, double unit) {
     }
     kf_count(&histogram->buckets[bucket], 1);
     kf_count(&histogram->count, 1);
-    kf_sum_up(&histogram->sum, value);
+    kf_sum_up(&histogram->sum, value / unit);
 }

@@ -132,9 +132,9 @@ typedef struct kf_command {
 enum { KF_HISTOGRAM_BUCKETS = 40 };
 
 typedef struct kf_histogram {
-    kf_counter buckets[KF_HISTOGRAM_BUCKETS]; /* bucket i: below 2^i microseconds */
+    kf_counter buckets[KF_HISTOGRAM_BUCKETS]; /* bucket i: values below 2^i units */
     kf_counter count;
-    kf_sum sum; /* seconds */
+    kf_sum sum; /* in the same unit */
 } kf_histogram;
 
 /* Of the transport. */

@@ -24,7 +24,7 @@ from typing import ClassVar, Generic
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.connection_key import UNKNOWN_NODE, ConnectionKey
 from kafka_fast.control.connection_outputs import ConnectionFailed
 from kafka_fast.control.connections import Connections
 from kafka_fast.control.context import Context, S_co
@@ -145,6 +145,13 @@ class ClientControl(ABC, Generic[S_co]):
         return []
 
     # Getters
+
+    def link_name(self, link_id: int, node_id: int) -> str:
+        """Return what a link leads to, for people."""
+        link = self.links.link(link_id)
+        if link is not None:
+            return str(link.key)
+        return "bootstrap" if node_id == UNKNOWN_NODE else f"node {node_id}"
 
     def describe(self, now: float) -> str:
         """Return the state of things in a few lines, for people. Any thread."""

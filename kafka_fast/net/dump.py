@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 from kafka_fast.dataplane.core._events import read_traces
 from kafka_fast.dataplane.core._plane import DataPlane
+from kafka_fast.logs import count_of
 from kafka_fast.net.steps import Steps, Wait
 
 
 class LinkDump:
     """Collects the data plane's answers, one per link; one caller asks while others wait."""
 
-    def __init__(self, plane: DataPlane) -> None:
+    def __init__(
+        self, plane: DataPlane, name: Callable[[int, int], str], offset: Callable[[], float]
+    ) -> None:
         """Begin without lines.
 
         Args:
             plane: owns the links.
+            name: returns what a link leads to, by its id and its node's. Control thread.
+            offset: returns the seconds by which Unix time is ahead of monotonic time. Any thread.
         """
         self._plane = plane
+        self._name = name
+        self._read_offset = offset
+        self._offset = 0.0  # of one dump: the lines keep their order and distances
         self._asking = threading.Lock()  # held by the caller while `ask` runs
         self._lines: list[str] = []
         self._is_done = False
@@ -39,17 +48,29 @@ class LinkDump:
             return []
         try:
             self._lines, self._is_done = [], False
+            self._offset = self._read_offset()
             self._plane.request_dump(0)
             yield Wait(lambda: self._is_done or given_up(), deadline, "what the links did")
             return self._lines
         finally:
             self._asking.release()
 
+    def head_stamp(self, at: float) -> str:
+        """Return what `stamp` returns, with the zone."""
+        return f"{self.stamp(at)} {time.strftime('%z')}"
+
+    def stamp(self, at: float) -> str:
+        """Return a monotonic time as the clock on the wall had it, in the zone of this process."""
+        seconds = at + self._offset
+        day = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+        return f"{day}.{int(seconds * 1e6) % 1_000_000:06d}"
+
     def take(self, event: tuple[Any, ...]) -> None:
         """Take an EVENT_DUMP, which describes a link; link 0 marks the end. Control thread."""
         _, link_id, in_flight, node_id, _, ring, _ = event
         if link_id:
-            self._lines.append(f"link {link_id} to node {node_id}, {in_flight} in flight")
-            self._lines += [f"  {line}" for line in read_traces(ring or b"")]
+            there = f"{count_of(in_flight, 'request')} in flight"
+            self._lines.append(f"link {link_id} to {self._name(link_id, node_id)}, {there}")
+            self._lines += [f"  {self.stamp(at)} {what}" for at, what in read_traces(ring or b"")]
         else:
             self._is_done = True

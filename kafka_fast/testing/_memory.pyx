@@ -291,7 +291,8 @@ cdef class MemoryLink:
             count = self.pipe.link.trace_count
         lines = []
         for i in range(max(0, <int64_t>count - KF_TRACE_LINES), count):
-            lines.append(trace_line(&ring[i % <uint32_t>KF_TRACE_LINES]))
+            at = ring[i % <uint32_t>KF_TRACE_LINES].at
+            lines.append(f"{at:.6f} {trace_line(&ring[i % <uint32_t>KF_TRACE_LINES])}")
         return lines
 
     def __dealloc__(self):

@@ -138,7 +138,7 @@ class TestPausing:
         consumer.pause(partition)
         fill(kafka, partition.topic, 10)
         assert not consumer.poll(0.2)
-        assert consumer.metrics()["bytes"] == 0
+        assert consumer.metrics()["fetched_bytes"] == 0
         consumer.resume(partition)
         assert offsets(consumer, 10) == list(range(10))
 

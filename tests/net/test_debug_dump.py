@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from datetime import datetime
 
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.errors import OffsetNotAvailable
@@ -16,9 +18,34 @@ def test_debug_dump_tells_what_the_links_did_and_no_payload() -> None:
     with EmbeddedKafka() as kafka, Producer({"bootstrap.servers": kafka.bootstrap}) as producer:
         producer.send("t", b"secret payload").result(TIMEOUT)
         dump = producer.debug_dump()
-        assert "to node 1, 0 in flight" in dump
-        assert " sent correlation=1 batch=1 " in dump
+        assert re.search(r"^link 2 to node 1, 0 requests in flight$", dump, re.MULTILINE)
+        assert re.search(r" sent Produce v\d+ #1, batch 1, \d+ bytes$", dump, re.MULTILINE)
+        assert re.search(r" received Metadata v\d+ #1, \d+ bytes$", dump, re.MULTILINE)
         assert "secret" not in dump
+
+
+def unix(text: str) -> float:
+    return datetime.strptime(text, "%Y-%m-%d %H:%M:%S.%f").astimezone().timestamp()
+
+
+def test_times_are_those_of_the_clock_on_the_wall() -> None:
+    """Regression: monotonic seconds, which no other log has."""
+    with EmbeddedKafka() as kafka, Producer({"bootstrap.servers": kafka.bootstrap}) as producer:
+        began = time.time()
+        producer.send("t", b"value").result(TIMEOUT)
+        head, *lines = producer.debug_dump().splitlines()
+        ended = time.time()
+    client, _, at = head.partition(" at ")
+    assert client == f"producer {producer.client_id!r}"
+    found = [unix(line[2:28]) for line in lines if line.startswith("  ")]
+    grace = 0.002  # the clock is read to the millisecond
+    assert began - grace <= min(found)
+    assert max(found) <= unix(at[:26]) <= ended + grace
+    assert at[26:] == time.strftime(" %z")
+    rings = "\n".join(lines).split("link ")[1:]
+    for ring in rings:
+        times = [line[2:28] for line in ring.splitlines() if line.startswith("  ")]
+        assert times == sorted(times)
 
 
 def test_a_consumer_tells_what_its_links_did() -> None:
@@ -35,7 +62,7 @@ def test_a_consumer_tells_what_its_links_did() -> None:
             consumer.pause(TopicPartition("t", 0))
             dump = consumer.debug_dump()
             assert "to node 1, " in dump
-            assert " sent correlation=" in dump
+            assert re.search(r" sent Fetch v\d+ #\d+, \d+ bytes$", dump, re.MULTILINE)
             assert "secret" not in dump
             (line,) = [it for it in dump.splitlines() if it.startswith("t-0: ")]
             assert re.match(

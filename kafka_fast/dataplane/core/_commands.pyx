@@ -28,7 +28,7 @@ cdef void add_link(sender_state* state, kf_link* link, double now) noexcept nogi
     link.node = kf_plane_node(state.plane, link.node_id)
     kf_count(&link.node.links, 1)
     state.links = link
-    kf_link_trace(link, now, KF_TRACE_OPEN, 0, -1, 0)
+    kf_link_trace(link, now, KF_TRACE_OPEN)
 
 
 cdef void refuse_raw(sender_state* state, kf_command* command) noexcept nogil:
@@ -233,6 +233,16 @@ cdef void fail_queue(sender_state* state, kf_command* command, double now) noexc
     place(state, queue, now)
 
 
+cdef int in_flight(const kf_link* link) noexcept nogil:
+    """Return how many requests have no answer yet."""
+    cdef const kf_request* request = link.first
+    cdef int count = 0
+    while request != NULL:
+        count += 1
+        request = request.next
+    return count
+
+
 cdef void dump(sender_state* state, int64_t token) noexcept nogil:
     """Report what the links' debug rings hold, oldest line first."""
     cdef kf_link* link = state.links
@@ -243,7 +253,7 @@ cdef void dump(sender_state* state, int64_t token) noexcept nogil:
         count = min(link.trace_count, <uint32_t>KF_TRACE_LINES)
         event = kf_event_new(KF_EVENT_DUMP, link.id)
         event.token = token
-        event.code = link.produce_in_flight
+        event.code = in_flight(link)
         event.detail = link.node_id
         lines = <kf_trace*>malloc(count * sizeof(kf_trace))
         if lines != NULL:

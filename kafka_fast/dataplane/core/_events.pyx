@@ -6,6 +6,8 @@ from libc.stdint cimport int64_t
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 
+from kafka_fast.protocol.apis import api_name
+
 
 cdef tuple batch_tuple(const kf_batch_row* row):
     return (row.queue_id, row.generation, row.serial, row.slice, row.error_code, row.base_offset,
@@ -100,14 +102,14 @@ cdef dict node_dict(const kf_node* node):
 
 # ---- a link's debug ring ----
 
-# The ring leaves the data plane as raw bytes, in a DUMP event. It names requests and batches by
-# number, never their records.
+# The ring leaves the data plane as raw bytes, in a DUMP event. It names requests by their API, and
+# batches by number, never their records.
 cdef dict TRACE_NAMES = {
     KF_TRACE_OPEN: "open",
     KF_TRACE_SENT: "sent",
     KF_TRACE_RECEIVED: "received",
-    KF_TRACE_PUNT: "punt",
-    KF_TRACE_CLOSE: "close",
+    KF_TRACE_PUNT: "not plain success:",
+    KF_TRACE_CLOSE: "closed",
     KF_TRACE_QUEUED: "queued",
     KF_TRACE_GATE_SHUT: "gate shut",
     KF_TRACE_GATE_OPEN: "gate open",
@@ -115,12 +117,20 @@ cdef dict TRACE_NAMES = {
 
 
 cdef str trace_line(const kf_trace* line):
-    return (f"{line.at:.6f} {TRACE_NAMES[line.kind]} correlation={line.correlation_id} "
-            f"batch={line.serial} size={line.size}")
+    cdef str what = TRACE_NAMES[line.kind]
+    cdef str batch = "" if line.serial < 0 else f", batch {line.serial}"
+    if line.api_key < 0:
+        return what
+    return (f"{what} {api_name(line.api_key)} v{line.version} #{line.correlation_id}{batch}, "
+            f"{line.size} bytes")
 
 
 def read_traces(bytes ring):
-    """Return the lines of a debug ring as a DUMP event brings it, oldest first."""
+    """Return time and text of each line of a debug ring, as a DUMP event brings it, oldest first.
+
+    Times are in seconds on the monotonic clock.
+    """
     cdef const kf_trace* lines = <const kf_trace*>PyBytes_AS_STRING(ring)
     cdef Py_ssize_t i
-    return [trace_line(&lines[i]) for i in range(<Py_ssize_t>(len(ring) // sizeof(kf_trace)))]
+    return [(lines[i].at, trace_line(&lines[i]))
+            for i in range(<Py_ssize_t>(len(ring) // sizeof(kf_trace)))]

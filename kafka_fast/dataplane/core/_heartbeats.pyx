@@ -35,7 +35,6 @@ from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 
 cdef enum:
-    API_KEY_POS = 4  # in every request: after its length
     CORRELATION_SIZE = 4  # at the front of every answer
     EPOCH_SIZE = 4
     PACE_SIZE = 4  # heartbeat_interval_ms, behind the epoch in KIP-848's answers
@@ -258,7 +257,8 @@ cdef void keep_pace(kf_heartbeat* heartbeat, const uint8_t* told, int32_t interv
 cdef void learn_epoch(kf_heartbeat* heartbeat, const uint8_t* request,
                       kf_reader answer) noexcept nogil:
     """Go on under the epoch that the answer to a request tells."""
-    cdef kf_reader header = kf_reader_of(request + API_KEY_POS, KF_CORRELATION_POS - API_KEY_POS)
+    cdef kf_reader header = kf_reader_of(request + KF_API_KEY_POS,
+                                         KF_CORRELATION_POS - KF_API_KEY_POS)
     cdef int api_key = kf_read_i16(&header)
     cdef int version = kf_read_i16(&header)
     cdef bint joins = api_key == JOIN_GROUP

@@ -64,7 +64,7 @@ cdef void end_link(sender_state* state, kf_link* link, int reason, int64_t detai
     cdef kf_request* following
     cdef kf_link** at = &state.links
     link.io.close(link.io.context)
-    kf_link_trace(link, now, KF_TRACE_CLOSE, 0, -1, detail)
+    kf_link_trace(link, now, KF_TRACE_CLOSE)
     event.code = reason
     event.detail = detail
     event.token = 0 if request == NULL else request.kind
@@ -113,7 +113,7 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
     kf_count(&link.node.bytes_in, size + 4)
     kf_histogram_add(&link.node.request_time, now - request.written_at, 1e-6)
     kf_histogram_add(&state.plane.stats.request_time, now - request.written_at, 1e-6)
-    kf_link_trace(link, now, KF_TRACE_RECEIVED, correlation_id, -1, size)
+    kf_link_trace_request(link, now, KF_TRACE_RECEIVED, request, size)
     if request.kind == KF_REQUEST_PRODUCE:
         understood = answer_produce(state, link, request, frame, size, now)
     elif request.kind == KF_REQUEST_FETCH:

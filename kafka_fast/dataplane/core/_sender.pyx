@@ -115,7 +115,7 @@ cdef void shut_gate(sender_state* state, kf_link* link, double now) noexcept nog
     if link.gate == KF_GATE_OPEN:
         link.gate = KF_GATE_SHUT
         link.used_before = link.last_used
-        kf_link_trace(link, now, KF_TRACE_GATE_SHUT, 0, -1, 0)
+        kf_link_trace(link, now, KF_TRACE_GATE_SHUT)
     if link.first == NULL:
         link.gate = KF_GATE_TOLD
         link.gate_until = 0.0

@@ -9,6 +9,7 @@ from kafka_fast.dataplane.core.structs cimport *
 cdef extern from "kf_link.h" nogil:
     enum:
         KF_TRACE_LINES
+        KF_API_KEY_POS
         KF_CORRELATION_POS
         KF_LINK_WORDS
         KF_IO_WANT_READ
@@ -51,5 +52,6 @@ cdef extern from "kf_link.h" nogil:
     kf_request* kf_link_answered(kf_link* link, int32_t correlation_id, double now)
     kf_request* kf_link_abandon(kf_link* link)
     double kf_link_deadline(const kf_link* link)
-    void kf_link_trace(kf_link* link, double at, int kind, int32_t correlation_id,
-                       int64_t serial, int64_t size)
+    void kf_link_trace(kf_link* link, double at, int kind)
+    void kf_link_trace_request(kf_link* link, double at, int kind, const kf_request* request,
+                               size_t size)

@@ -394,10 +394,12 @@ cdef extern from "kf_link.h" nogil:
 
     ctypedef struct kf_trace:
         double at
-        int kind
-        int32_t correlation_id
         int64_t serial
         int64_t size
+        int32_t correlation_id
+        int16_t api_key
+        int8_t version
+        uint8_t kind
 
     ctypedef struct kf_link:
         kf_link* next

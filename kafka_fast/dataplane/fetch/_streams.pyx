@@ -233,7 +233,7 @@ cdef class Streams:
         return {
             "fetches": kf_counted(&stats.fetches),
             "full_fetches": kf_counted(&stats.full_fetches),
-            "bytes": kf_counted(&stats.bytes),
+            "fetched_bytes": kf_counted(&stats.bytes),
             "chunks": kf_counted(&stats.chunks),
             "empty_answers": kf_counted(&stats.empty_answers),
             "sessions_begun": kf_counted(&stats.sessions_begun),

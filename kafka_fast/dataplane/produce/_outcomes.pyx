@@ -162,8 +162,7 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
                 event.code = request.form.version
                 kf_event_copy(event, frame, size)
                 kf_count(&state.plane.producer.stats.punts, 1)
-                kf_link_trace(link, now, KF_TRACE_PUNT, request.correlation_id,
-                              request.batches[i].serial, size)
+                kf_link_trace_request(link, now, KF_TRACE_PUNT, request, size)
             row = kf_event_add_batch(event)
             fill_row(row, answers[i].queue, request.batches[i])
             row.error_code = answers[i].error_code
