@@ -36,6 +36,9 @@ UNLIMITED = {"unlimited": True}
 WAIT = {"kind": "wait"}
 """The `extra` of a message about a long wait."""
 
+RECOVERY = {"kind": "recovery"}
+"""The `extra` of a message that a trouble is over, of which there was a WARNING."""
+
 TEXTS_MAX = 1024
 """Texts that are remembered; more come only from code that formats texts before it logs them."""
 

@@ -4,8 +4,8 @@
     loggers kafka_fast.* ─► LogLines ─┼─► `kafka-fast: ...`, above the progress if that is shown
     warnings ─────────────────────────┘
 
-Without `-v`, log records are shown from WARNING on, and at INFO those about waits, because a user
-who waits wants to know why.
+Without `-v`, log records are shown from WARNING on. Of those at INFO, two kinds are shown: what is
+waited for, because a user who waits wants to know why, and that a trouble is over.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafka_fast.cli.progress import write_line
+from kafka_fast.logs import RECOVERY
 
 LOGGER = "kafka_fast"
 
@@ -41,9 +42,14 @@ class LogLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Show one record. Any thread."""
         try:
-            say(self.format(record) if self.formatter else record.getMessage())
+            say(self.format(record) if self.formatter else _without_client(record))
         except Exception:  # noqa: BLE001  as in every handler: logging must not break its caller
             self.handleError(record)
+
+
+def _without_client(record: logging.LogRecord) -> str:
+    """Return the text of a record: a command has one client, which need not be named."""
+    return record.getMessage().removeprefix(f"[{getattr(record, 'client_id', '')}] ")
 
 
 _WAIT = re.compile(r"\bwait(s|ing)\b")
@@ -52,6 +58,8 @@ _WAIT = re.compile(r"\bwait(s|ing)\b")
 def is_for_everybody(record: logging.LogRecord) -> bool:
     """Return whether a log record is shown without -v."""
     if record.levelno == logging.INFO:
+        if getattr(record, "kind", None) == RECOVERY["kind"]:
+            return True
         return _WAIT.search(record.getMessage()) is not None
     return record.levelno >= logging.WARNING
 

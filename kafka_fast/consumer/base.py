@@ -246,8 +246,9 @@ class ConsumerBase:
     def metrics(self) -> dict[str, Any]:
         """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances.
 
-        A node's counters cover all connections to it: for fetches, for other requests, and to it as
-        the group's coordinator. Node -1 stands for bootstrap.servers.
+        The page "Metrics" lists each name with its unit and its meaning. A node's counters cover
+        all connections to it: for fetches, for other requests, and to it as the group's
+        coordinator. Node -1 stands for bootstrap.servers.
 
         Any thread, and also after `close`.
         """

@@ -23,7 +23,7 @@ from collections.abc import Collection
 from kafka_fast.control.connection_key import UNKNOWN_NODE, ConnectionKey
 from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka_fast.instants import LONG_AGO, NEVER
-from kafka_fast.logs import Log, in_seconds
+from kafka_fast.logs import RECOVERY, Log, in_seconds
 from kafka_fast.values import Value, field
 
 __all__ = ["LASTING", "QUIET", "STANDS", "Outages"]
@@ -168,11 +168,11 @@ class Outages:
             return
         after = in_seconds(at - outage.began)
         if node_id == UNKNOWN_NODE:
-            self._log.info("a bootstrap server answers, after %s", after)
+            self._log.info("a bootstrap server answers, after %s", after, extra=RECOVERY)
         elif outage.was_reached:
-            self._log.info("node %d is back, %s", node_id, after)
+            self._log.info("node %d is back, %s", node_id, after, extra=RECOVERY)
         else:
-            self._log.info("node %d answers, after %s", node_id, after)
+            self._log.info("node %d answers, after %s", node_id, after, extra=RECOVERY)
 
 
 def _kind(error: KafkaError) -> type[KafkaError]:

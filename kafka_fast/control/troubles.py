@@ -34,7 +34,7 @@ from kafka_fast.errors import (
     fresh_copy,
 )
 from kafka_fast.instants import LONG_AGO
-from kafka_fast.logs import Log, in_seconds
+from kafka_fast.logs import RECOVERY, Log, in_seconds
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 
@@ -215,7 +215,7 @@ class Troubles:
         if trouble.is_told:
             what = subject.recovered if isinstance(subject, About) else f"{subject}: no more errors"
             after = in_seconds(now - trouble.began)
-            self._log.info("%s, after %s", what, after, extra={"kind": "recovery"})
+            self._log.info("%s, after %s", what, after, extra=RECOVERY)
 
     def pass_by(self, key: ConnectionKey, now: float) -> None:
         """Take note that a connection has a link again. Whether it works is not known yet."""

@@ -65,11 +65,10 @@ class ProducerBase:
     def metrics(self) -> dict[str, Any]:
         """Return counters and histograms of this producer, of each node and of each topic.
 
-        Counters count from the start. Histograms are `{"count", "sum", "buckets"}`; a bucket's key
-        is its upper bound, in microseconds if the name ends in `_us` (sums are seconds), otherwise
-        in bytes. Troubles with links are counted by kind: unreadable answers by API, closed links
-        by reason, failures to reach a node. A node's counters cover all connections to it; node -1
-        stands for bootstrap.servers.
+        The page "Metrics" lists each name with its unit and its meaning. Counters count from the
+        start. Histograms are `{"count", "sum", "buckets"}`; a bucket's key is its upper bound. Sum
+        and bounds have the unit of the name: microseconds if it ends in `_us`, bytes if it ends in
+        `_bytes`.
 
         Raises:
             UsageError: The producer belongs to the parent of this process.

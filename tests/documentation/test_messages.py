@@ -13,8 +13,9 @@ import pytest
 from tests.documentation.pages import ROOT, RUN, all_pages, blocks, markdown_files
 
 OF_THE_SYSTEM = "Name or service not known|Connection reset by peer|Connection refused"
+CLIENT = r"(?:^|(?<= ))\[[\w-]+\](?= )"
 VARIABLE = re.compile(
-    rf"{OF_THE_SYSTEM}|'[^']*'|\b[\w-]*\d[\w.:-]*|\.\.\.|…|\b[A-Z][A-Z_]+\b|[()]|: |; "
+    rf"{OF_THE_SYSTEM}|{CLIENT}|'[^']*'|\b[\w-]*\d[\w.:-]*|\.\.\.|…|\b[A-Z][A-Z_]+\b|[()]|: |; "
 )
 ENDINGS = re.compile(r"^\* (`.+?`):\s", re.MULTILINE | re.DOTALL)
 """How an item of a list begins: with the messages that it explains."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast.cli.messages import LogLines, say, showing_logs
-from kafka_fast.logs import RateLimit
+from kafka_fast.logs import RECOVERY, ClientLog, RateLimit
 
 LOG = logging.getLogger("kafka_fast.cli_test")
 
@@ -37,6 +37,7 @@ def test_warnings_and_waits_are_for_everybody(capsys: pytest.CaptureFixture[str]
         LOG.info("at the end of the log, waiting for new records")
         LOG.info("%s", "flush() waits; 5 records are not delivered yet")
         LOG.info("group g: epoch 5")
+        LOG.info("node 2 is back, 3.1 s", extra=RECOVERY)
         LOG.info("node 1 has this client wait for 5 ms: a quota")
         LOG.debug("waiting for nothing")
         LOG.error("lost")
@@ -45,8 +46,22 @@ def test_warnings_and_waits_are_for_everybody(capsys: pytest.CaptureFixture[str]
         "kafka-fast: no broker at h:1",
         "kafka-fast: at the end of the log, waiting for new records",
         "kafka-fast: flush() waits; 5 records are not delivered yet",
+        "kafka-fast: node 2 is back, 3.1 s",
         "kafka-fast: lost",
     ]
+
+
+def test_the_one_client_of_a_command_is_named_only_to_those_who_ask(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = ClientLog("kafka_fast.cli_test", "consumer-1")
+    with showing_logs(0):
+        log.warning("no broker at %s", "h:1")
+    with showing_logs(1):
+        log.warning("no broker at %s", "h:1")
+    plain, detailed = capsys.readouterr().err.splitlines()
+    assert plain == "kafka-fast: no broker at h:1"
+    assert detailed.endswith("WARNING kafka_fast.cli_test: [consumer-1] no broker at h:1")
 
 
 def test_a_traceback_is_for_those_who_ask(capsys: pytest.CaptureFixture[str]) -> None:
