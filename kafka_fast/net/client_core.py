@@ -89,7 +89,7 @@ class ClientCore(ABC):
         self.driver = host.make_driver(plane)
         """Runs, in users' threads, the steps that may wait."""
         self._host = host
-        self._dump = LinkDump(plane, control.link_name, self._wall_offset)
+        self._dump = LinkDump(plane, control.link_name, host)
         self._connecting: dict[int, float] = {}  # deadline by id of a link being opened
         self._touch_at = 0.0
         self._events: deque[tuple[Any, ...]] = deque()  # of the data plane, not handled yet
@@ -167,9 +167,6 @@ class ClientCore(ABC):
         head = f"{self.kind} {self.client_id!r} at {self._dump.head_stamp(now)}"
         described = self.control.describe(now)
         return "\n".join([head, described, *self._describe_own(), *lines])
-
-    def _wall_offset(self) -> float:
-        return self._host.wall_ms() / 1000 - self._host.now()
 
     def _describe_own(self) -> list[str]:
         """Return the state of the user's thread, in lines for people. Any thread."""

@@ -10,26 +10,26 @@ from typing import Any
 from kafka_fast.dataplane.core._events import read_traces
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.logs import count_of
+from kafka_fast.net.host import Host
 from kafka_fast.net.steps import Steps, Wait
 
 
 class LinkDump:
     """Collects the data plane's answers, one per link; one caller asks while others wait."""
 
-    def __init__(
-        self, plane: DataPlane, name: Callable[[int, int], str], offset: Callable[[], float]
-    ) -> None:
+    def __init__(self, plane: DataPlane, name: Callable[[int, int], str], host: Host) -> None:
         """Begin without lines.
 
         Args:
             plane: owns the links.
             name: returns what a link leads to, by its id and its node's. Control thread.
-            offset: returns the seconds by which Unix time is ahead of monotonic time. Any thread.
+            host: has the clocks.
         """
         self._plane = plane
         self._name = name
-        self._read_offset = offset
-        self._offset = 0.0  # of one dump: the lines keep their order and distances
+        self._host = host
+        # Seconds by which Unix time is ahead: one number, so that lines keep their distances.
+        self._offset = 0.0
         self._asking = threading.Lock()  # held by the caller while `ask` runs
         self._lines: list[str] = []
         self._is_done = False
@@ -48,7 +48,7 @@ class LinkDump:
             return []
         try:
             self._lines, self._is_done = [], False
-            self._offset = self._read_offset()
+            self._offset = self._host.wall_ms() / 1000 - self._host.now()
             self._plane.request_dump(0)
             yield Wait(lambda: self._is_done or given_up(), deadline, "what the links did")
             return self._lines
