@@ -30,6 +30,7 @@ from kafka_fast.consumer.upto import Upto, offsets_of
 from kafka_fast.control.consumer.lookup import Found
 from kafka_fast.control.consumer.offsets import LATEST_TIMESTAMP
 from kafka_fast.errors import UsageError
+from kafka_fast.logs import ClientLog
 from kafka_fast.net.steps import Invoke, Steps
 from kafka_fast.types import (
     OffsetAndMetadata,
@@ -63,6 +64,8 @@ class ConsumerCalls:
         self._settings = settings
         self._turn = turn
         self._steps = steps
+        self.log = ClientLog("kafka_fast.consumer", core.client_id)
+        """For lines about what a call was given."""
 
     def deadline(self, timeout: float | None) -> float:
         """Return when a call must end; None: default.api.timeout.ms from now."""

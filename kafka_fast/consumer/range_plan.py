@@ -25,12 +25,10 @@ from kafka_fast.consumer.bounds import (
 from kafka_fast.consumer.calls import ConsumerCalls
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.errors import PositionError, UsageError
-from kafka_fast.logs import count_of, get_logger
+from kafka_fast.logs import ClientLog, count_of
 from kafka_fast.net.steps import Steps
 from kafka_fast.times import iso_time
 from kafka_fast.types import TopicPartition
-
-logger = get_logger("kafka_fast.consumer")
 
 MAX_RECORDS = 50_000
 """Most records that a range hands over at a time."""
@@ -125,9 +123,9 @@ class RangePlan:
         first = yield from calls.offsets_at(partitions, EARLIEST_TIMESTAMP, None)
         ends = yield from calls.offsets_at(partitions, LATEST_TIMESTAMP, None)
         if self._by != "timestamp":
-            _warn_of_times(highs, ends, self._meant)
+            _warn_of_times(calls.log, highs, ends, self._meant)
             return _by_offset(partitions, first, ends, lows, highs, self._meant)
-        _warn_of_future(lows)
+        _warn_of_future(calls.log, lows)
         starts = yield from offsets_by_time(calls, lows)
         stops = yield from offsets_by_time(calls, highs)
         return _by_time(partitions, first, ends, starts, stops)
@@ -202,19 +200,21 @@ def _misplaced(text: str, partition: TopicPartition, offset: int) -> PositionErr
     return PositionError(text, topic=partition.topic, partition=partition.partition, offset=offset)
 
 
-def _warn_of_times(highs: Offsets, ends: Offsets, meant: Callable[[int], str]) -> None:
+def _warn_of_times(
+    log: ClientLog, highs: Offsets, ends: Offsets, meant: Callable[[int], str]
+) -> None:
     """Log that the end of a range is beyond all logs, and looks like a time."""
     beyond = [at for partition, at in highs.items() if at > ends[partition]]
     text = meant(beyond[0]) if beyond and len(beyond) == len(highs) else ""
     if text:
-        logger.warning("the range ends at offset %d, beyond the log%s", beyond[0], text)
+        log.warning("the range ends at offset %d, beyond the log%s", beyond[0], text)
 
 
-def _warn_of_future(starts: Offsets) -> None:
+def _warn_of_future(log: ClientLog, starts: Offsets) -> None:
     """Log that a range begins in the future, so that it is most likely empty."""
     if starts and min(starts.values()) > time.time() * 1000 + _CLOCKS_APART_MS:
         at = iso_time(min(starts.values()))
-        logger.warning("the range begins in the future, at %s: no record is that young (yet)", at)
+        log.warning("the range begins in the future, at %s: no record is that young (yet)", at)
 
 
 def _by_time(

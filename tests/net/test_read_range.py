@@ -242,11 +242,12 @@ def test_an_end_that_looks_like_a_time(
     assert offsets_of(kafka, topic, 0, FIRST_TIMESTAMP_MS, by="offset") == {0: [0, 1, 2]}
     assert not caplog.records
     assert offsets_of(kafka, topic, 0, FIRST_TIMESTAMP_MS) == {0: [0, 1, 2]}
-    said = (
+    (said,) = (record.getMessage().split("] ") for record in caplog.records)
+    assert said[0].startswith("[consumer-"), "the client's id, as in every line"
+    assert said[1] == (
         f"the range ends at offset {FIRST_TIMESTAMP_MS}, beyond the log: it looks like a Unix time "
         "in milliseconds; by='timestamp' takes datetimes or ms"
     )
-    assert [record.getMessage() for record in caplog.records] == [said]
 
 
 def test_a_start_in_the_future(
@@ -257,7 +258,7 @@ def test_a_start_in_the_future(
     assert offsets_of(kafka, topic, now) == offsets_of(kafka, topic, end=now + DAY, start=now) == {}
     assert not caplog.records, "an idle topic"
     assert offsets_of(kafka, topic, now + DAY) == {}
-    assert "the range begins in the future, at 20" in caplog.text
+    assert "] the range begins in the future, at 20" in caplog.text
 
 
 @pytest.mark.parametrize("factor", [1_000, 1_000_000])

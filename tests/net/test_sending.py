@@ -87,9 +87,9 @@ def test_a_time_of_another_unit_is_told_once(
     for _ in range(3):
         TIMED[call](producer, topic, SECONDS * factor)
     said = (
-        f"producer clock: the timestamp {SECONDS * factor} of a record for topic {topic!r} looks "
-        f"like {unit}, and is taken for Unix ms: pass int(time.time() * 1000), or a datetime with "
-        "a time zone"
+        f"[clock] the timestamp {SECONDS * factor} of a record for topic {topic!r} looks like "
+        f"{unit}, and is taken for Unix ms: pass int(time.time() * 1000), or a datetime with a "
+        "time zone"
     )
     assert [(it.levelname, it.getMessage()) for it in caplog.records] == [("WARNING", said)]
     assert producer.flush(10) == 0

@@ -317,9 +317,9 @@ cdef class Queues:
         if unit is None or unit == "milliseconds":
             return
         self.has_odd_times = True
-        logger.warning("producer %s: the timestamp %d of a record for topic %r looks like %s, and "
-                       "is taken for Unix ms: %s", self.client_id, given, topic, unit,
-                       HOW_TO_GIVE_MS)
+        logger.warning("the timestamp %d of a record for topic %r looks like %s, and is taken for "
+                       "Unix ms: %s", given, topic, unit, HOW_TO_GIVE_MS,
+                       extra={"client_id": self.client_id})
 
     # ---- who is told of failures ----
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 
 from kafka_fast.errors import DeliveryError
-from kafka_fast.logs import UNLIMITED, get_logger
+from kafka_fast.logs import UNLIMITED, count_of, get_logger
 
 logger = get_logger("kafka_fast.producer")
 
@@ -69,7 +69,7 @@ class Losses:
         ranked = sorted(self.topics.items(), key=itemgetter(1), reverse=True)
         named = [f"topic {name}: {count}" for name, count in ranked[:TOPICS_NAMED]]
         others = len(ranked) - len(named)
-        return [*named, f"and {others} other topics"] if others else named
+        return [*named, f"and {count_of(others, 'other topic')}"] if others else named
 
 
 def were(count: int) -> str:

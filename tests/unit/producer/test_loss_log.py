@@ -197,7 +197,7 @@ def test_the_end_of_the_process_tells_what_nobody_has_read(
     handles[1].exception()
     loss_log.log_all_finally()
     loss_log.log_all_finally()
-    assert [line.split(" not ")[0] for line in lines.messages] == ["producer mine: 4 records were"]
+    assert [line.split(" not ")[0] for line in lines.messages] == ["[mine] 4 records were"]
 
 
 # ---- the exit status ----
