@@ -217,6 +217,12 @@ class Troubles:
             after = in_seconds(now - trouble.began)
             self._log.info("%s, after %s", what, after, extra=RECOVERY)
 
+    def forget(self, subject: Subject) -> None:
+        """Take note that what had trouble is no more. Nothing was mended, so nothing is logged."""
+        trouble = self._last.get(subject)
+        if trouble is not None:
+            trouble.is_over = True
+
     def pass_by(self, key: ConnectionKey, now: float) -> None:
         """Take note that a connection has a link again. Whether it works is not known yet."""
         self.outages.handle_ready(key, now)

@@ -46,10 +46,9 @@ from kafka_fast.control.consumer.partition import (
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
 from kafka_fast.control.metadata import Endpoint, LeaderHint
-from kafka_fast.control.silence import some_of
 from kafka_fast.errors import KafkaError, ProtocolError, error_name
 from kafka_fast.instants import LONG_AGO, NEVER
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import get_logger, some_of
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
 from kafka_fast.types import TopicPartition
@@ -154,7 +153,7 @@ class Restarts:
             logger.warning("topic %r was deleted and created again; read here: %s", topic, read)
         for assigned in lost:
             self.remove(assigned.partition)
-            self._troubles.clear(assigned.partition)
+            self._troubles.forget(assigned.partition)
             self._routes.halt(assigned, now)
             if assigned.state not in AWAITING_COMMITTED:  # there the user has read nothing yet
                 self._positions.suspend(assigned, now)

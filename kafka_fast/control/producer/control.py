@@ -297,7 +297,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self.limits.forget(topic)
         self._limit_batches(topic)
         for queue in queues:
-            self.troubles.clear(TopicPartition(topic, queue.partition))
+            self.troubles.forget(TopicPartition(topic, queue.partition))
         self.routes.restart(topic)
 
     def _set_up(self, topic: str, now: float) -> None:

@@ -19,9 +19,8 @@ from collections.abc import Callable
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.producer.messages import FailQueue
 from kafka_fast.control.producer.routes import Queue, Routes
-from kafka_fast.control.silence import some_of
 from kafka_fast.errors import ErrorCode
-from kafka_fast.logs import LONG, count_of, get_logger
+from kafka_fast.logs import LONG, count_of, get_logger, some_of
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 

@@ -207,3 +207,17 @@ def test_that_a_trouble_is_over_is_told_if_the_trouble_was(
     assert caplog.messages[-1] == text
     assert len(caplog.messages) == told + 2
     assert told in (0, 2), "what passes soon is told neither when it comes nor when it goes"
+
+
+def test_what_is_no_more_had_its_trouble_without_an_end(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its topic was deleted and created again: nothing was mended, and the next trouble is new."""
+    caplog.set_level(logging.INFO)
+    error = NotEnoughReplicas("t-0")
+    troubles.forget(T0)
+    troubles.note(T0, error, 0.0)
+    troubles.forget(T0)
+    assert troubles.now(T0) is None
+    troubles.note(T0, error, 1.0)
+    assert caplog.messages == [str(error)] * 2
