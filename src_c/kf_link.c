@@ -366,6 +366,12 @@ double kf_link_deadline(const kf_link *link) {
     }
     double since = request->written ? request->written_at : request->queued_at;
     /* A broker answers one request of a connection after the other: while it worked on the one
-     * before, it could not answer this one. */
-    return (since > link->answered_at ? since : link->answered_at) + request->timeout;
+     * before, it could not answer this one. Nor does it read any while it throttles (KIP-219). */
+    if (since < link->answered_at) {
+        since = link->answered_at;
+    }
+    if (since < link->throttled_until) {
+        since = link->throttled_until;
+    }
+    return since + request->timeout;
 }

@@ -238,9 +238,11 @@ kf_request *kf_link_answered(kf_link *link, int32_t correlation_id, double now);
 /* Take all requests out of the window, in order, and those at the gate. */
 kf_request *kf_link_abandon(kf_link *link);
 /* When the oldest request times out, or 0 if none is in flight. Its time begins when it is written
- * (or queued, before that), but not before the answer to the request ahead of it. */
+ * (or queued, before that), but not before the answer to the request ahead of it, nor before the
+ * end of a pause that the broker has announced. */
 double kf_link_deadline(const kf_link *link);
-/* Note in the debug ring what becomes of the link, or of a request (`size`: of it, or its answer). */
+/* Note in the debug ring what becomes of the link, or of a request (`size`: of it, or of its
+ * answer). */
 void kf_link_trace(kf_link *link, double at, int kind);
 void kf_link_trace_request(kf_link *link, double at, int kind, const kf_request *request,
                            size_t size);

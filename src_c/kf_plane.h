@@ -56,6 +56,7 @@ enum kf_command_kind {
     KF_COMMAND_CLOSE_LINK,
     KF_COMMAND_SEND_RAW, /* bytes, token, timeout, of_login */
     KF_COMMAND_OPEN_GATE, /* of link_id; it shuts again at `at` (0: never) */
+    KF_COMMAND_PAUSE_LINK, /* link_id: the broker throttles, for `timeout` */
     KF_COMMAND_START_HEARTBEATS, /* heartbeat */
     KF_COMMAND_STOP_HEARTBEATS, /* token */
     KF_COMMAND_SEND_BETWEEN, /* token; bytes, under own_token, timeout, heard */

@@ -185,6 +185,11 @@ class Cluster(Topology):
 
     # Commands
 
+    def excuse(self, until: float) -> None:
+        """Do not count the time until then: brokers have announced that they will not answer."""
+        if self._unanswered_since is not None:
+            self._unanswered_since = max(self._unanswered_since, until)
+
     def want_topic(self, topic: str, now: float) -> None:
         """Keep `topic` in the cache from now on, and have it asked for if it is not known.
 

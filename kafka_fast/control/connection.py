@@ -327,6 +327,12 @@ class Connection:
         if link is not None:
             self._see(link, link.handle_gate_shut(now), now)
 
+    def handle_throttled(self, link_id: int, until: float) -> None:
+        """Take note that the broker reads nothing from a link before this time."""
+        link = self._current(link_id)
+        if link is not None:
+            link.handle_throttled(until)
+
     def handle_closed(
         self, link_id: int, error: BaseException | None, now: float, awaited: str = ""
     ) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "ConnectionOutput",
     "ConnectionReady",
     "ConnectionState",
+    "LinkThrottled",
     "LoginEnded",
 ]
 
@@ -60,6 +61,13 @@ class ConnectionFailed(Value):
     """A login or a certificate was refused: the next try will most likely end the same way."""
 
 
+class LinkThrottled(Value):
+    """The answer to ApiVersions says that the broker throttles this client (KIP-219)."""
+
+    link_id: int
+    throttle_ms: int
+
+
 class LoginEnded(Value):
     """A dialogue over a link has ended."""
 
@@ -78,5 +86,6 @@ ConnectionOutput: TypeAlias = (
     | CloseLink
     | ConnectionReady
     | ConnectionFailed
+    | LinkThrottled
     | LoginEnded
 )

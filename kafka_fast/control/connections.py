@@ -23,7 +23,12 @@ from kafka_fast.config import Address, CommonSettings
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.connection_outputs import ConnectionFailed, ConnectionReady, LoginEnded
+from kafka_fast.control.connection_outputs import (
+    ConnectionFailed,
+    ConnectionReady,
+    LinkThrottled,
+    LoginEnded,
+)
 from kafka_fast.control.in_flight_requests import (
     NEGOTIATION,
     BadMessage,
@@ -33,12 +38,14 @@ from kafka_fast.control.in_flight_requests import (
 from kafka_fast.control.link_errors import close_error, misfit_error, unreadable
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.messages import (
+    THROTTLE_MAX,
     Awaited,
     BadAnswer,
     CloseLink,
     CloseReason,
     LinkClosed,
     OpenLink,
+    PauseLink,
     RawResponse,
     TransportCommand,
 )
@@ -122,7 +129,8 @@ class Connections:
         self._link_ids = itertools.count(1)
         self._commands: deque[TransportCommand] = deque()
         self._unanswered: dict[int, Unanswered] = {}  # by link that ended: the oldest request on it
-        self._pauses: dict[ConnectionKey, tuple[float, float]] = {}  # from when until when
+        # From when until when brokers throttle this client: each connection for itself.
+        self._pauses: dict[ConnectionKey, tuple[float, float]] = {}
         self._begun = 0  # connections since `_pace_began`, at most BEGUN_AT_ONCE
         self._pace_began = LONG_AGO
         self.requests = InFlightRequests(
@@ -130,6 +138,7 @@ class Connections:
             self._commands,
             on_malformed=self._refuse_malformed,
             on_sound=lambda link, api_key: self._nonsense.note_sense(link.key, api_key),
+            on_throttled=lambda link, throttle_ms, now: self._pause(link.id, throttle_ms, now),
         )
 
     # Getters
@@ -199,6 +208,14 @@ class Connections:
         """
         began, end = self._pauses.get(key, (LONG_AGO, LONG_AGO))
         return end - began if began <= until and since < end else None
+
+    def paused_until(self, key: ConnectionKey) -> float:
+        """Return until when a node throttles this client over a connection; it may be over."""
+        return self._pauses.get(key, (LONG_AGO, LONG_AGO))[1]
+
+    def all_paused_until(self) -> float:
+        """Return until when every ready link is throttled; LONG_AGO if there is none."""
+        return min((self.paused_until(it.key) for it in self.links.ready), default=LONG_AGO)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do, or owners may want what they did not get."""
@@ -405,11 +422,20 @@ class Connections:
 
     def handle_throttled(self, link_id: int, throttle_ms: int, now: float) -> str:
         """Take note that a node throttles this client; return the node's name for the log."""
-        link = self.links.link(link_id)
-        if link is None:
+        key = self._opened.get(link_id)
+        if key is None:
             return "a node"
-        self._pauses[link.key] = (now, now + throttle_ms / 1000)
-        return str(link.key)
+        until = now + min(throttle_ms / 1000, THROTTLE_MAX)
+        self._pauses[key] = (now, max(until, self.paused_until(key)))
+        connection = self._connections.get(key)
+        if connection is not None:
+            connection.handle_throttled(link_id, until)
+        return str(key)
+
+    def _pause(self, link_id: int, throttle_ms: int, now: float) -> None:
+        """Take note of a pause of which the data plane does not know yet."""
+        self.handle_throttled(link_id, throttle_ms, now)
+        self._commands.append(PauseLink(link_id, min(throttle_ms / 1000, THROTTLE_MAX)))
 
     def handle_response(self, event: RawResponse, now: float) -> None:
         """Take the answer to a raw request."""
@@ -489,6 +515,8 @@ class Connections:
                         self.refusals.note(error)
                     self._listener.handle_connect_failed(key, output, now)
                     self._lose_closed(connection, error, now)
+                case LinkThrottled(link_id, throttle_ms):
+                    self._pause(link_id, throttle_ms, now)
                 case LoginEnded(is_first, failure):
                     self.troubles.count_login(failure, is_first=is_first)
                 case OpenLink(link_id):

@@ -97,6 +97,7 @@ class Discovery(Call[str, ClusterChanges]):
         """Do what is due at `now`."""
         if self._cluster.is_merging:
             self.apply(self._cluster.continue_response(now), now)
+        self._cluster.excuse(self._connections.all_paused_until())
         if self._cluster.poll_rebootstrap(now):
             trigger = self._settings.metadata_recovery_rebootstrap_trigger
             self.rebootstrap(f"no broker answered for {trigger} s", now)

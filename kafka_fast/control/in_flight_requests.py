@@ -111,6 +111,7 @@ class InFlightRequests:
         *,
         on_malformed: Callable[[BadMessage, float], None],
         on_sound: Callable[[Link, int], None],
+        on_throttled: Callable[[Link, int, float], None],
     ) -> None:
         """Begin without any.
 
@@ -119,11 +120,14 @@ class InFlightRequests:
             commands: takes commands for the data plane.
             on_malformed: called with an answer that cannot be read, and the time.
             on_sound: called with the link and the API of an answer that can be read.
+            on_throttled: called with the link, the milliseconds and the time, if an answer says
+                that the node throttles this client.
         """
         self._client_id = client_id
         self._commands = commands
         self._on_malformed = on_malformed
         self._on_sound = on_sound
+        self._on_throttled = on_throttled
         self.now = 0.0
         """The time of the turn or event that is being handled."""
         self._in_flight: dict[int, _InFlightRequest] = {}
@@ -357,6 +361,9 @@ class InFlightRequests:
             request.handle_failure(error, now)
             return
         self._on_sound(request.link, api_key)
+        throttle_ms = getattr(body, "throttle_time_ms", 0)
+        if throttle_ms > 0:
+            self._on_throttled(request.link, throttle_ms, now)
         if request.heartbeats is None:
             del self._in_flight[event.token]
         else:

@@ -26,14 +26,15 @@ from kafka_fast.control.connection_outputs import (
     ConnectionOutput,
     ConnectionReady,
     ConnectionState,
+    LinkThrottled,
     LoginEnded,
 )
 from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.link_errors import lost_error
-from kafka_fast.control.messages import DoWork, OpenGate, SendRaw
+from kafka_fast.control.messages import THROTTLE_MAX, DoWork, OpenGate, SendRaw
 from kafka_fast.control.negotiation import Negotiation, NodeVersions
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, KafkaTimeoutError, broker_error
-from kafka_fast.instants import NEVER
+from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger
 
 if TYPE_CHECKING:  # clients without SASL load nothing of it
@@ -90,6 +91,7 @@ class LinkSetup:
         self._security_protocol = settings.security_protocol
         self._outputs = outputs
         self._login: Login | None = None  # from its first dialogue on
+        self._paused_until = LONG_AGO  # by the broker, which reads nothing before
         self._held: bytes | None = None  # of a renewal: its first request, until the gate is shut
         self._step_began = 0.0
 
@@ -131,7 +133,13 @@ class LinkSetup:
     def expect(self, now: float) -> None:
         """Give the step that begins now its time."""
         self._step_began = now
-        self.deadline = now + self._patience()
+        self.deadline = max(now, self._paused_until) + self._patience()
+
+    def handle_throttled(self, until: float) -> None:
+        """Take note of a pause that the broker has announced. It reads nothing before its end."""
+        if self.state is not ConnectionState.READY and self.deadline != NEVER:
+            self.deadline += max(0.0, until - max(self._paused_until, self._step_began))
+        self._paused_until = max(self._paused_until, until)
 
     def tick(self, now: float) -> KafkaError | None:
         """Begin the login's next dialogue, or give up what takes too long."""
@@ -226,6 +234,9 @@ class LinkSetup:
             return broker_error(error.code, f"the answer of {self._where} to ApiVersions")
         except KafkaError as error:
             return self._named(error, error)
+        if self._negotiation.throttle_ms > 0:
+            self._outputs.append(LinkThrottled(self.id, self._negotiation.throttle_ms))
+            self.handle_throttled(now + min(self._negotiation.throttle_ms / 1000, THROTTLE_MAX))
         if self.versions is None:
             self._ask_versions()
         elif self._begin_login is None:

@@ -210,6 +210,20 @@ class OpenGate(Value):
     until: float
 
 
+THROTTLE_MAX = 60.0
+"""The longest pause in seconds that a broker may ask for at a time, as in the data plane."""
+
+
+class PauseLink(Value):
+    """A broker throttles this client over a link (KIP-219), and reads nothing from it meanwhile.
+
+    So Produce and Fetch wait, and the time of the requests in flight does not run.
+    """
+
+    link_id: int
+    seconds: float
+
+
 class StartHeartbeats(Value):
     """Send a frame after `delay`, then every `period` seconds, while the user polls often enough.
 
@@ -279,6 +293,7 @@ TransportCommand: TypeAlias = (
     | CallAside
     | SendRaw
     | OpenGate
+    | PauseLink
     | StartHeartbeats
     | StopHeartbeats
     | SendBetween

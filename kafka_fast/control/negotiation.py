@@ -108,6 +108,8 @@ class Negotiation:
             node_id=node_id,
         )
         self._version = ApiVersionsRequest.stable
+        self.throttle_ms = 0
+        """How long the node throttles this client, as the last answer has it."""
 
     def request(self) -> bytes:
         """Return the request to send now. The data plane adds its correlation id."""
@@ -129,6 +131,7 @@ class Negotiation:
             _, response = frame.decode_api_versions_response(data, self._version)
         except ProtocolError as error:
             raise unreadable(ApiVersionsRequest.api_key, self._version, error) from error
+        self.throttle_ms = response.throttle_time_ms
         if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
             lower = retry_version(response, self._version)
             if lower is None:

@@ -18,6 +18,7 @@ from kafka_fast.control.messages import (
     LinkClosed,
     Misfit,
     OpenGate,
+    PauseLink,
     RawResponse,
     SendBetween,
     SendRaw,
@@ -79,6 +80,8 @@ def carry_out(plane: DataPlane, command: object) -> bool:
             plane.send_raw(link_id, token, frame, timeout, is_of_login)
         case OpenGate(link_id, until):
             plane.open_gate(link_id, 0.0 if until == NEVER else until)
+        case PauseLink(link_id, seconds):
+            plane.pause_link(link_id, seconds)
         case CloseLink(link_id):
             plane.close_link(link_id)
         case StartHeartbeats(link_id, token, frame, period, expected, timeout, delay, epoch_pos):

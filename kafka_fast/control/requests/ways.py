@@ -23,6 +23,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections import Connections
 from kafka_fast.control.links import Link
+from kafka_fast.control.messages import THROTTLE_MAX
 from kafka_fast.control.requests.any_node import AnyNodes
 from kafka_fast.control.requests.call import Call
 from kafka_fast.control.requests.targets import (
@@ -48,9 +49,6 @@ V = TypeVar("V")
 
 Place: TypeAlias = int | str | None
 """A node's id, or the name of what has no node yet; None for any node and the controller."""
-
-THROTTLE_MAX = 60.0
-"""The longest pause in seconds that a broker may ask for at a time, as in the data plane."""
 
 
 class Ways:
@@ -101,7 +99,7 @@ class Ways:
             paused = self._paused(now)
             return min(self._any.opens_at(now, paused=paused.keys()), *paused.values(), NEVER)
         link = self._link(call, key)
-        return NEVER if link is None else self._pause_of(link.key.node_id, now)
+        return NEVER if link is None else self._pause_of(link, now)
 
     def another_opens_at(self, asked: Collection[int], now: float) -> float:
         """Return when one more node, beside these links, can be asked or connected to."""
@@ -116,11 +114,17 @@ class Ways:
 
     def _paused(self, now: float) -> dict[int, float]:
         """Return the ids of throttled connections, and until when they are throttled."""
-        until = {link.id: self._pause_of(link.key.node_id, now) for link in self._links.free}
+        until = {link.id: self._pause_of(link, now) for link in self._links.free}
         return {link_id: it for link_id, it in until.items() if it > now}
 
-    def _pause_of(self, node_id: int, now: float) -> float:
-        until = self._throttled.get(node_id, LONG_AGO)
+    def _pause_of(self, link: Link, now: float) -> float:
+        """Return until when no call goes over a link; LONG_AGO: it may go now.
+
+        A broker that throttles a call means its client: no other call goes to it over any link. One
+        that throttles Produce or Fetch reads nothing from that one link.
+        """
+        of_node = self._throttled.get(link.key.node_id, LONG_AGO)
+        until = max(of_node, self._connections.paused_until(link.key))
         return until if until > now else LONG_AGO
 
     def _node_id(self, target: Target, key: object) -> int | None:
@@ -159,7 +163,7 @@ class Ways:
     def want(self, call: Call[K, V], key: K, now: float) -> Link | None:
         """Return the link to send an item over now. If there is none, work towards one."""
         link = self._seek(call, key, now)
-        return None if link is None or self._pause_of(link.key.node_id, now) > now else link
+        return None if link is None or self._pause_of(link, now) > now else link
 
     def _seek(self, call: Call[K, V], key: K, now: float) -> Link | None:
         target = call.target
@@ -212,7 +216,6 @@ class Ways:
             until = now + min(throttle_ms / 1000, THROTTLE_MAX)
             node_id = link.key.node_id
             self._throttled[node_id] = max(until, self._throttled.get(node_id, LONG_AGO))
-            self._connections.handle_throttled(link.id, throttle_ms, now)
 
     # Diagnosis
 

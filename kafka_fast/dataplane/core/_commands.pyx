@@ -13,7 +13,7 @@ from kafka_fast.dataplane.fetch._fetch_commands cimport carry_out_fetch
 from kafka_fast.dataplane.core._heartbeats cimport send_between, start_heartbeats, stop_heartbeats
 from kafka_fast.dataplane.core._links cimport close_link
 from kafka_fast.dataplane.produce._lists cimport place, unlink
-from kafka_fast.dataplane.core._sender_state cimport find_link
+from kafka_fast.dataplane.core._sender_state cimport find_link, pause_until
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 
@@ -74,6 +74,13 @@ cdef void open_gate(sender_state* state, const kf_command* command, double now) 
     if link != NULL:
         kf_link_open_gate(link, now)
         link.gate_until = command.at
+
+
+cdef void pause_link(sender_state* state, const kf_command* command, double now) noexcept nogil:
+    cdef kf_link* link = find_link(state, command.link_id)
+    if link != NULL:
+        pause_until(link, now + command.timeout)
+        kf_count(&state.plane.stats.throttle_ms, <int64_t>(command.timeout * 1000.0))
 
 
 cdef void program(sender_state* state, kf_command* command, double now) noexcept nogil:
@@ -300,6 +307,8 @@ cdef void carry_out(sender_state* state, kf_command* command, double now) noexce
         send_raw(state, command, now)
     elif kind == KF_COMMAND_OPEN_GATE:
         open_gate(state, command, now)
+    elif kind == KF_COMMAND_PAUSE_LINK:
+        pause_link(state, command, now)
     elif kind == KF_COMMAND_START_HEARTBEATS:
         start_heartbeats(state, command.heartbeat, now)
         command.heartbeat = NULL

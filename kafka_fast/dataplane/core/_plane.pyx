@@ -104,6 +104,16 @@ cdef class DataPlane:
         command.at = until
         kf_plane_command(self.plane, command)
 
+    def pause_link(self, int32_t link_id, double seconds):
+        """Send no Produce or Fetch over a link for a while: its broker throttles this client.
+
+        The time of requests in flight does not run meanwhile.
+        """
+        cdef kf_command* command = kf_command_new(KF_COMMAND_PAUSE_LINK)
+        command.link_id = link_id
+        command.timeout = seconds
+        kf_plane_command(self.plane, command)
+
     def close_link(self, int32_t link_id):
         """Close a link; its batches come back, and LINK_CLOSED is reported."""
         cdef kf_command* command = kf_command_new(KF_COMMAND_CLOSE_LINK)

@@ -16,6 +16,9 @@ ctypedef struct sender_state:
 # The open link of this id, or NULL.
 cdef kf_link* find_link(sender_state* state, int32_t link_id) noexcept nogil
 
-# Send nothing over the link for `throttle_ms`, as the broker asks (KIP-219); 0: it does not ask.
+# Send no Produce or Fetch over the link until then, and count no time: its broker reads nothing.
+cdef void pause_until(kf_link* link, double until) noexcept nogil
+
+# The same for `throttle_ms`, as the broker asks (KIP-219), which is reported; 0: it does not ask.
 cdef void throttle(sender_state* state, kf_link* link, int32_t throttle_ms,
                    double now) noexcept nogil

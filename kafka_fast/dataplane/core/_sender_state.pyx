@@ -19,13 +19,17 @@ cdef kf_link* find_link(sender_state* state, int32_t link_id) noexcept nogil:
     return link
 
 
+cdef void pause_until(kf_link* link, double until) noexcept nogil:
+    link.throttled_until = max(link.throttled_until, until)
+
+
 cdef void throttle(sender_state* state, kf_link* link, int32_t throttle_ms,
                    double now) noexcept nogil:
     cdef kf_event* event
     if throttle_ms <= 0:
         return
     throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)
-    link.throttled_until = now + throttle_ms / 1000.0
+    pause_until(link, now + throttle_ms / 1000.0)
     kf_count(&state.plane.stats.throttle_ms, throttle_ms)
     event = kf_event_new(KF_EVENT_THROTTLED, link.id)
     event.code = throttle_ms

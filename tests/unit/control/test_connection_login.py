@@ -16,10 +16,11 @@ from kafka_fast.control.connection_outputs import (
     ConnectionFailed,
     ConnectionOutput,
     ConnectionReady,
+    LinkThrottled,
     LoginEnded,
 )
 from kafka_fast.control.in_flight_requests import NEGOTIATION
-from kafka_fast.control.messages import CloseLink, DoWork, OpenGate, OpenLink, SendRaw
+from kafka_fast.control.messages import THROTTLE_MAX, CloseLink, DoWork, OpenGate, OpenLink, SendRaw
 from kafka_fast.errors import (
     AuthenticationError,
     ErrorCode,
@@ -184,6 +185,36 @@ def test_a_renewal_that_is_refused_closes_the_link_with_the_cause() -> None:
     assert str(failed.error) == ("node 3 at 10.0.0.3:9092 refuses the login by SCRIPT: expired")
     assert not failed.is_refused, "the next login may succeed, under another name too"
     assert connection.state is ConnectionState.IDLE
+
+
+def test_a_renewal_waits_until_the_broker_reads_again() -> None:
+    """Regression: a renewal behind a quota's pause cost the link, although it was announced."""
+    connection = make()
+    link = log_in(connection, 100.0)
+    expect(connection, OpenGate)
+    connection.handle_throttled(link, 140.0)
+    connection.handle_gate_shut(link, 109.0)
+    expect(connection, SendRaw)
+    assert connection.next_deadline() == pytest.approx(140.0 + 10.0)
+    connection.handle_throttled(link, 155.0)
+    assert connection.next_deadline() == pytest.approx(155.0 + 10.0)
+    connection.tick(164.0)
+    assert connection.is_ready
+
+
+@pytest.mark.parametrize(
+    ("announced_ms", "seconds"), [(20_000, 20.0), (2_000_000_000, THROTTLE_MAX)]
+)
+def test_a_login_waits_until_the_broker_reads_again(announced_ms: int, seconds: float) -> None:
+    connection = make()
+    connection.connect(0.0)
+    link = expect(connection, OpenLink).link_id
+    connection.handle_connected(link, 0.0)
+    header, _ = frame.decode_request(expect(connection, SendRaw).frame[4:])
+    answer = ApiVersionsResponse(api_keys=SASL_APIS, throttle_time_ms=announced_ms)
+    connection.handle_frame(link, frame.encode_response(answer, header.version, 0)[4:], 1.0)
+    assert expect(connection, LinkThrottled) == LinkThrottled(link, announced_ms)
+    assert connection.next_deadline() == pytest.approx(1.0 + seconds + 10.0)
 
 
 def test_a_renewal_that_is_not_answered_closes_the_link() -> None:

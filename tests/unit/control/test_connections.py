@@ -18,16 +18,23 @@ from kafka_fast.control.connection_key import (
     Role,
 )
 from kafka_fast.control.connection_outputs import ConnectionFailed
-from kafka_fast.control.connections import BEGUN_AT_ONCE, IDLE_AT_LEAST, PACE, Connections
+from kafka_fast.control.connections import (
+    BEGUN_AT_ONCE,
+    IDLE_AT_LEAST,
+    PACE,
+    Connections,
+)
 from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import (
+    THROTTLE_MAX,
     Awaited,
     CloseLink,
     CloseReason,
     LinkClosed,
     OpenGate,
     OpenLink,
+    PauseLink,
     RawResponse,
     ResolveHost,
     SendRaw,
@@ -35,9 +42,10 @@ from kafka_fast.control.messages import (
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import AuthenticationError, KafkaError, TlsError
-from kafka_fast.instants import NEVER
+from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from kafka_fast.values import replace
 from tests.unit.control.authentication.scripted import (
     SASL_APIS,
@@ -107,6 +115,35 @@ def test_a_node_has_a_connection_for_each_role(node_id: int) -> None:
         made[Role.DATA].id,
     ]
     assert list(connections.links.ready) == [made[Role.COORDINATOR], *small.values()]
+
+
+def test_a_pause_is_of_one_connection_and_reaches_the_data_plane() -> None:
+    connections = new_connections()
+    data = open_link(connections, NODE, Role.DATA)
+    control = open_link(connections, NODE, Role.CONTROL)
+    assert connections.handle_throttled(data.id, 100_000, 1.0) == f"node {NODE}"
+    assert commands(connections) == [], "the data plane has said it"
+    assert connections.paused_until(data.key) == 1.0 + THROTTLE_MAX
+    assert connections.paused_until(control.key) == LONG_AGO
+    assert connections.all_paused_until() == LONG_AGO
+    connections.handle_throttled(data.id, 10, 2.0)
+    assert connections.paused_until(data.key) == 1.0 + THROTTLE_MAX, "a shorter one ends no other"
+    asked: list[Any] = []
+    connections.requests.ask(
+        control,
+        MetadataRequest(topics=[]),
+        MetadataResponse,
+        lambda answer, now: asked.append(now),
+        ignore,
+        timeout=30.0,
+    )
+    (sent,) = commands(connections)
+    header, _ = frame.decode_request(sent.frame[4:])
+    answer = frame.encode_response(MetadataResponse(throttle_time_ms=2_000), header.version, 0)[4:]
+    connections.handle_response(RawResponse(control.id, sent.token, answer, 0), 3.0)
+    assert asked == [3.0]
+    assert commands(connections) == [PauseLink(control.id, 2.0)]
+    assert connections.all_paused_until() == 5.0
 
 
 IDLE = LinkClosed(0, CloseReason.EOF, 0)

@@ -317,6 +317,18 @@ def test_a_pause_that_a_broker_announced_is_no_reason_to_ask_bootstrap_servers()
     assert len(client.asked()) == 1
 
 
+def test_a_pause_that_a_broker_announced_does_not_count_as_silence() -> None:
+    """Regression: metadata.recovery.rebootstrap.trigger.ms ran while nobody would answer."""
+    client = started(1, **{"metadata.recovery.rebootstrap.trigger.ms": 10_000})
+    (link,) = client.links.ready
+    client.connections.handle_throttled(link.id, 40_000, client.machine.now)
+    client.machine.hung = {9002, 9003}
+    client.cluster.request_refresh("the test wants it")
+    client.machine.run(45.0)
+    assert not client.cluster.needs_bootstrap
+    assert set(client.asked()) == {1}
+
+
 def test_bootstrap_servers_may_lead_to_another_cluster_if_no_node_is_left() -> None:
     client = cut_off()
     client.cluster_id = "another"

@@ -40,11 +40,13 @@ class Rig:
         self.malformed: list[Any] = []
         self.heard: list[Any] = []
         self.sound: list[int] = []
+        self.throttled: list[tuple[int, int]] = []
         self.requests = InFlightRequests(
             "rig",
             self.commands,
             on_malformed=lambda *what: self.malformed.append(what),
             on_sound=lambda link, api_key: self.sound.append(api_key),
+            on_throttled=lambda link, ms, now: self.throttled.append((link.id, ms)),
         )
         apis = (HeartbeatRequest, JoinGroupRequest)
         shared = [
@@ -94,6 +96,16 @@ class Rig:
 @pytest.fixture
 def rig() -> Rig:
     return Rig()
+
+
+def test_any_answer_may_announce_a_pause(rig: Rig) -> None:
+    rig.requests.ask(rig.link, BEAT, HeartbeatResponse, rig.take, rig.lose, timeout=30.0)
+    rig.answer(rig.command().token, HeartbeatResponse(throttle_time_ms=700))
+    assert rig.throttled == [(7, 700)]
+    started = rig.start()
+    rig.answer(started.token, HeartbeatResponse(throttle_time_ms=800))
+    rig.answer(started.token, OTHER)
+    assert rig.throttled == [(7, 700), (7, 800)]
 
 
 def test_a_question_is_answered_once(rig: Rig) -> None:

@@ -18,6 +18,7 @@ from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaError
+from kafka_fast.instants import LONG_AGO
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import MODULES, request_class
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
@@ -42,6 +43,7 @@ class Rig:
         self.controller_id = -1
         self.needs_bootstrap = False
         self.throttled: list[tuple[int, int]] = []
+        self.pauses: dict[ConnectionKey, float] = {}
         self.troubles = Troubles(logging.getLogger("test"))
         self.links = self  # of the connections, which this stands in for as well
         self.requests = InFlightRequests(
@@ -49,6 +51,7 @@ class Rig:
             self.commands,
             on_malformed=lambda message, now: None,
             on_sound=lambda link, api_key: None,
+            on_throttled=lambda link, ms, now: self.throttled.append((link.id, ms)),
         )
         settings = consumer_settings(
             {
@@ -152,9 +155,8 @@ class Rig:
     def retry_at(self, key: ConnectionKey) -> float:
         return 0.0
 
-    def handle_throttled(self, link_id: int, throttle_ms: int, now: float) -> str:
-        self.throttled.append((link_id, throttle_ms))
-        return "a node"
+    def paused_until(self, key: ConnectionKey) -> float:
+        return self.pauses.get(key, LONG_AGO)
 
     def request_refresh(self, reason: str, topic: str | None = None) -> None:
         self.refreshed.append(topic)

@@ -473,5 +473,18 @@ def test_a_node_that_asks_for_a_pause_gets_it_and_another_is_asked(rig: Rig) -> 
     assert [it.link_id for it in rig.tick(3.0)] == [10]
 
 
+def test_a_link_whose_fetches_are_throttled_carries_no_call_meanwhile(rig: Rig) -> None:
+    """Regression: a broker reads nothing from it, so the call waited, and its time ran."""
+    link = rig.open(1)
+    rig.pauses[link.key] = 3.0
+    rig.requester.begin(Ask(OneNode(1)), ["a"])
+    assert rig.tick() == []
+    assert rig.requester.next_deadline() == 3.0
+    rig.requester.begin(Ask(OneNode(1), is_slow=True), ["b"])
+    rig.open(1, Role.SLOW)
+    assert [it.link_id for it in rig.tick()] == [11], "each connection for itself"
+    assert [it.link_id for it in rig.tick(3.0)] == [10]
+
+
 def test_meanings_that_are_the_usual_ones() -> None:
     assert isinstance(meaning_of(ErrorCode.NOT_COORDINATOR, "x"), FindAgain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED
 from kafka_fast.errors import KafkaTimeoutError
 from tests.unit.dataplane.rig import Rig
 
@@ -182,6 +183,39 @@ def test_a_throttled_link_is_silent_until_then_and_its_batches_complete() -> Non
     rig.machine.advance(throttled_until)
     assert len(rig.requests()) == 1
     assert rig.plane.stats()["throttle_ms"] == 500
+
+
+def test_the_time_of_requests_in_flight_does_not_run_while_the_broker_throttles() -> None:
+    """Regression: the link was closed for an answer that the broker had announced for later."""
+    rig = Rig(warm=True, batch_size=1, request_timeout=30.0)
+    rig.send(b"one")
+    (first,) = rig.requests()
+    rig.send(b"two")
+    (second,) = rig.requests()
+    rig.answer(first, throttle_ms=50_000)
+    rig.advance(79.9)
+    assert rig.take(EVENT_LINK_CLOSED) == []
+    rig.answer(second)
+    rig.send(b"three")
+    assert len(rig.requests()) == 1
+    rig.advance(30.1)
+    assert len(rig.take(EVENT_LINK_CLOSED)) == 1, "it was not throttled again"
+
+
+def test_a_pause_that_another_requests_answer_announces_holds_for_produce() -> None:
+    rig = Rig(warm=True, batch_size=1, request_timeout=30.0)
+    rig.send(b"one")
+    (sent,) = rig.requests()
+    rig.plane.pause_link(1, 50.0)
+    rig.plane.pause_link(7, 50.0)  # no such link
+    rig.turn()
+    rig.send(b"two")
+    rig.advance(49.9)
+    assert rig.requests() == []
+    assert rig.plane.stats()["throttle_ms"] == 50_000
+    rig.advance(29.9)
+    assert rig.take(EVENT_LINK_CLOSED) == []
+    rig.answer(sent)
 
 
 def test_a_broker_cannot_silence_the_client_for_ever() -> None:
