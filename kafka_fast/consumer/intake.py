@@ -58,6 +58,7 @@ class Intake:
         make_reader: Callable[[TopicPartition], PartitionReader],
         *,
         read_committed: bool,
+        is_well: Callable[[TopicPartition], bool] = lambda partition: False,
     ) -> None:
         """Begin with no partition.
 
@@ -65,10 +66,12 @@ class Intake:
             streams: the data plane's fetch side.
             make_reader: returns the reader of a newly assigned partition.
             read_committed: whether a partition ends at its last stable offset.
+            is_well: returns whether what was wrong with a partition is over.
         """
         self._read_committed = read_committed
         self._streams = streams
         self._make_reader = make_reader
+        self._is_well = is_well
         self._next_id = 0
         self._by_partition: dict[TopicPartition, ReadPartition] = {}
         self._by_id: dict[int, ReadPartition] = {}
@@ -241,7 +244,7 @@ class Intake:
             return
         if is_final:
             read.failure = error
-        else:
+        elif str(error) not in map(str, read.errors):  # otherwise the next poll raises it anyway
             read.errors.append(fresh_copy(error))
         self._queue(read)
 
@@ -317,6 +320,8 @@ class Intake:
             if read.jump is not None:
                 read.reader.seek(*read.jump)
                 read.jump = None
+            if read.errors and self._is_well(read.partition):
+                read.errors.clear()  # nobody has polled while they were true
             if not read.errors and read.failure is None:
                 self._leave(read)
                 unseen -= 1

@@ -40,6 +40,7 @@ from kafka_fast.errors import (
 from kafka_fast.logs import ClientLog, all_of, count_of
 from kafka_fast.net.steps import Invoke, Steps
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+from kafka_fast.values import replace
 
 Offsets = dict[TopicPartition, OffsetAndMetadata]
 OnCommit = Callable[[Mapping[TopicPartition, OffsetAndMetadata], KafkaError | None], object]
@@ -156,7 +157,9 @@ class Membership:
         owned = frozenset(self._reading.intake.partitions)
         is_member = self.group.member.identity.generation >= 0
         if owned:
-            wanted = RevokeWanted(owned, not is_member, "the consumer leaves the group")
+            membership = self.group.member.identity.number
+            reason = "the consumer leaves the group"
+            wanted = RevokeWanted(owned, not is_member, reason, membership)
             yield from self._give_up(wanted, deadline)
 
     def _leave(self, deadline: float) -> Steps[None]:
@@ -233,14 +236,18 @@ class Membership:
                 yield from self._revoke(news, self._core.now() + self._settings.default_api_timeout)
             case AssignWanted():
                 yield from self._assign(news)
-            case MemberFailed(error) | TopicFailed(error):
+            case MemberFailed(error):
                 raise fresh_copy(error)
+            case TopicFailed(error, topic):
+                if self._core.control.cluster.error(topic) == error.code:
+                    raise fresh_copy(error)
 
     def _revoke(self, wanted: RevokeWanted, deadline: float) -> Steps[None]:
         group = self.group
+        is_lost = wanted.lost or group.is_over(wanted.membership)
         try:
-            yield from self._give_up(wanted, deadline)
-        finally:
+            yield from self._give_up(replace(wanted, lost=is_lost), deadline)
+        finally:  # `wanted` itself: the group knows by it whether this is a repetition
             self._core.call(lambda now: group.handle_revoked(wanted, now))
 
     def _give_up(self, wanted: RevokeWanted, deadline: float) -> Steps[None]:
@@ -283,6 +290,9 @@ class Membership:
         """
         began = self._core.now()
         group = self.group
+        if group.is_over(wanted.membership):  # the loss of what was read before is told next
+            self._core.call(lambda now: group.handle_assigned(wanted, now))
+            return
         added = wanted.partitions - frozenset(self._reading.intake.partitions)
         self._untold = told = added | (self._untold & wanted.partitions)
         kept = [it for it in self._reading.intake.partitions if it in wanted.partitions]

@@ -84,7 +84,15 @@ class Reading:
         self._news: deque[News] = deque()
         self._group_news: deque[GroupNews] = deque()
         self._forget: Callable[[], Forget | None] = lambda: None
-        self.intake = Intake(streams, self._make_reader, read_committed=settings.is_read_committed)
+        # The last failure of each partition, until the user's thread reads it. A partition may fail
+        # every second, and always in the same way: that is told once.
+        self._untold_failures: dict[TopicPartition, tuple[int, bool, str]] = {}
+        self.intake = Intake(
+            streams,
+            self._make_reader,
+            read_committed=settings.is_read_committed,
+            is_well=lambda partition: control.is_well(partition, host.now()),
+        )
         self._idle = Idle(control, self.intake, settings)
         self._broker_failed: BrokerFailed | None = None  # to be raised by a poll
         self.ends: dict[TopicPartition, int] = {}
@@ -183,9 +191,7 @@ class Reading:
         if failed is None or failed.is_urgent is not urgent:
             return
         self._broker_failed = None
-        refused = failed.refused
-        is_over = refused is not None and self._control.troubles.now(refused) is None
-        if self._now() < failed.at + FRESH and not is_over:
+        if self._now() < failed.at + FRESH and not self._control.is_over(failed):
             raise fresh_copy(failed.error)
 
     def await_position(
@@ -235,6 +241,13 @@ class Reading:
 
     def put_news(self, news: News) -> None:
         """Pass news of a partition to the user's thread. Control thread."""
+        if isinstance(news, PartitionFailed):
+            what = (news.seeks, news.is_final, str(news.error))
+            if self._untold_failures.get(news.partition) == what:
+                return
+            self._untold_failures[news.partition] = what
+        elif isinstance(news, PartitionFound):
+            self._untold_failures.pop(news.partition, None)  # one after it counts anew
         self._news.append(news)
 
     def put_group_news(self, news: GroupNews) -> None:
@@ -270,6 +283,7 @@ class Reading:
         while self._news:
             match self._news[0]:
                 case PartitionFailed(partition, seeks, error, is_final):
+                    self._untold_failures.pop(partition, None)
                     self.intake.fail(partition, seeks, error, is_final=is_final)
                 case PartitionFound(partition, seeks):
                     self.intake.heal(partition, seeks)

@@ -10,6 +10,7 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey
 from kafka_fast.control.outages import QUIET
@@ -30,25 +31,33 @@ ANSWERED_BY_ANY = frozenset(
 """APIs that any node may answer: one node with readable answers is enough."""
 
 
+Row: TypeAlias = tuple[ConnectionKey, int]
+"""A row of unreadable answers: the connection (BOOTSTRAP: any), and the API."""
+
+
 class Nonsense:
     """The rows of unreadable answers of one client. Control thread only."""
 
     def __init__(
         self,
-        on_nonsense: Callable[[int, KafkaError], None] = lambda api_key, error: None,
+        on_nonsense: Callable[[Row, KafkaError], None] = lambda row, error: None,
         patience: float = NONSENSE_PATIENCE,
     ) -> None:
         """Begin without any.
 
         Args:
-            on_nonsense: called when a row has gone on for `patience`, with the API (WHATEVER: every
-                API) and the last error.
+            on_nonsense: called when a row has gone on for `patience`, with the row (its API is
+                WHATEVER if every API is concerned) and the last error.
             patience: seconds after which a row is told, and told again.
         """
         self._on_nonsense = on_nonsense
         self._patience = patience
-        self._rows: dict[tuple[ConnectionKey, int], tuple[float, float]] = {}  # began, last seen
+        self._rows: dict[Row, tuple[float, float]] = {}  # began, last seen
         self._noted: set[ConnectionKey] = set()  # their links are closed next, for a noted answer
+
+    def goes_on(self, row: Row) -> bool:
+        """Tell whether no readable answer has ended a row. Any thread."""
+        return row in self._rows
 
     def note_answer(
         self, key: ConnectionKey, api_key: int, error: KafkaError, now: float, *, was_well: bool
@@ -90,15 +99,13 @@ class Nonsense:
         if self._rows:
             self._rows.pop(_row(key, api_key), None)
 
-    def _go_on(
-        self, row: tuple[ConnectionKey, int], began: float, error: KafkaError, now: float
-    ) -> None:
+    def _go_on(self, row: Row, began: float, error: KafkaError, now: float) -> None:
         is_due = now - began >= self._patience
         self._rows[row] = (now if is_due else began, now)
         if is_due:
-            self._on_nonsense(row[1], error)
+            self._on_nonsense(row, error)
 
 
-def _row(key: ConnectionKey, api_key: int) -> tuple[ConnectionKey, int]:
+def _row(key: ConnectionKey, api_key: int) -> Row:
     """Return which row an answer belongs to: one of its connection, or one of all nodes."""
     return (BOOTSTRAP if api_key in ANSWERED_BY_ANY else key, api_key)

@@ -51,7 +51,7 @@ from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import HeartbeatsEnded
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.nonsense import NONSENSE_PATIENCE, Nonsense
+from kafka_fast.control.nonsense import NONSENSE_PATIENCE, Nonsense, Row
 from kafka_fast.control.silence import of_several
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError
@@ -90,7 +90,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             settings, random, allow_auto_create_topics=settings.allow_auto_create_topics
         )
         patience = min(NONSENSE_PATIENCE, settings.default_api_timeout)
-        nonsense = Nonsense(self._handle_nonsense, patience)
+        self._nonsense = nonsense = Nonsense(self._handle_nonsense, patience)
         super().__init__(settings, client_id, random, wall_ms, cluster, nonsense, mechanism)
         self.partitions = AssignedPartitions()
         self.fetch_routes = FetchRoutes(
@@ -136,6 +136,16 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     def is_fetched(self, partition: TopicPartition, now: float) -> bool:
         """Tell whether a partition is fetched and nothing known is in the way."""
         return self.diagnosis.is_fetched(partition, now)
+
+    def is_over(self, failed: BrokerFailed) -> bool:
+        """Tell whether what was wrong with a node is over."""
+        if failed.refused is not None:
+            return self.troubles.now(failed.refused) is None
+        return failed.nonsense is not None and not self._nonsense.goes_on(failed.nonsense)
+
+    def is_well(self, partition: TopicPartition, now: float) -> bool:
+        """Tell whether what was wrong with a partition is over."""
+        return self.diagnosis.is_well(partition, now)
 
     # Commands of the user's thread
 
@@ -315,10 +325,10 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         if self.group is not None:
             self.group.member.handle_metadata(now)
 
-    def _handle_nonsense(self, api_key: int, error: KafkaError) -> None:
+    def _handle_nonsense(self, row: Row, error: KafkaError) -> None:
         """Tell the user who polls that a node sends only unreadable answers."""
-        is_urgent = api_key == FetchRequest.api_key
-        self._commands.append(BrokerFailed(error, is_urgent, self._now))
+        is_urgent = row[1] == FetchRequest.api_key
+        self._commands.append(BrokerFailed(error, is_urgent, self._now, nonsense=row))
 
     def _partition_of(self, stream_id: int) -> TopicPartition | None:
         assigned = self.partitions.of_stream(stream_id)

@@ -88,6 +88,7 @@ class Diagnosis:
         self._positions = positions
         self._group = group
         # Seconds within which the next Fetch answer comes: an older error is not the reason.
+        self._answer_time = settings.fetch_max_wait + ANSWER_GRACE
         self._next_answer = settings.retry_backoff_max + settings.fetch_max_wait + ANSWER_GRACE
 
     def silence_of(self, partition: TopicPartition, now: float) -> Reason:
@@ -101,6 +102,22 @@ class Diagnosis:
         """Tell whether a partition is fetched and nothing known is in the way."""
         assigned = self._partitions.get(partition)
         return assigned is not None and self._obstacle(assigned, now, self._next_answer) is None
+
+    def is_well(self, partition: TopicPartition, now: float) -> bool:
+        """Tell whether what was wrong with a partition is over, as far as that can be seen.
+
+        A Fetch that fails stops the partition. So one that has been fetched for longer than an
+        answer takes has had a good answer. If its broker hangs instead, the error comes again with
+        the next answer.
+        """
+        assigned = self._partitions.get(partition)
+        if assigned is None or assigned.state is not FetchState.FETCHING:
+            return False
+        if now - assigned.since < self._answer_time or self._cluster.error(partition.topic):
+            return False
+        node = assigned.node  # one that has this client wait for a quota answers later
+        since = now - self._answer_time
+        return node is None or of_quota(self._connections, node, since, now) is None
 
     def status(self, partition: TopicPartition, now: float) -> FetchStatus:
         """Return a partition's state, for people."""

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.group.member import GroupNews
 from kafka_fast.control.messages import TransportCommand, TransportEvent
+from kafka_fast.control.nonsense import Row
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
@@ -114,7 +115,10 @@ class RemoveStream(Value):
 
 
 class PartitionFailed(Value):
-    """Raise this at the next poll, once all records fetched before it were handed over."""
+    """Raise this at the next poll, once all records fetched before it were handed over.
+
+    Nothing is raised if the partition is fetched again by then, unless `is_final`.
+    """
 
     partition: TopicPartition
     seeks: int
@@ -171,6 +175,8 @@ class BrokerFailed(Value):
     """When this was found. A user who polls much later asks the node again instead."""
     refused: ConnectionKey | None = None
     """The connection, if it was refused. Nothing is raised once it is made."""
+    nonsense: Row | None = None
+    """The row of unreadable answers, if there was one. Nothing is raised once one can be read."""
 
 
 News: TypeAlias = (

@@ -145,7 +145,7 @@ class Topics:
             for assigned in reading:
                 self._on_news(PartitionFailed(assigned.partition, assigned.seeks, error, False))
         elif not error.retriable and topic in self._subscribed:
-            self._on_news(TopicFailed(error))
+            self._on_news(TopicFailed(error, topic))
 
     def _settle(self, topic: str) -> None:
         """Answer the wait for a topic, if the cluster knows the answer."""

@@ -86,13 +86,18 @@ class Group:
             return None
         return waiting._replace(text=f"waiting for {group}: {waiting.text}")
 
+    def is_over(self, membership: int) -> bool:
+        """Tell whether a membership has ended: others may own its partitions. Any thread."""
+        return self.member.identity.number != membership
+
     def handle_revoked(self, wanted: RevokeWanted, now: float) -> None:
         """Take note that the user's thread has given up the partitions of a `RevokeWanted`.
 
         The member hears of it when all commits of these partitions have ended. A later commit
         could overwrite the offsets that the next owner commits.
         """
-        awaited = frozenset() if wanted.lost else wanted.partitions
+        is_lost = wanted.lost or self.is_over(wanted.membership)
+        awaited = frozenset() if is_lost else wanted.partitions
         tell = partial(self.member.handle_revoked, wanted.partitions)
         self._answer(wanted, awaited, tell, now)
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol, TypeAlias
 
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import BrokerError, KafkaError
 from kafka_fast.logs import Waiting
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
@@ -40,11 +40,14 @@ class RevokeWanted(Value):
         partitions: the partitions to give up.
         lost: other members may own them already, so their offsets cannot be committed any more.
         reason: for the listener's event and the log.
+        membership: `GroupIdentity.number`. The news may wait for a poll for long. If the membership
+            has ended meanwhile, the partitions are lost.
     """
 
     partitions: frozenset[TopicPartition]
     lost: bool
     reason: str
+    membership: int
 
 
 class AssignWanted(Value):
@@ -54,11 +57,14 @@ class AssignWanted(Value):
         partitions: all partitions of this member.
         generation: of the group.
         reason: for the listener's event and the log.
+        membership: `GroupIdentity.number`. If that membership has ended meanwhile, there is nothing
+            to read.
     """
 
     partitions: frozenset[TopicPartition]
     generation: int
     reason: str
+    membership: int
 
 
 class MemberFailed(Value):
@@ -68,9 +74,13 @@ class MemberFailed(Value):
 
 
 class TopicFailed(Value):
-    """Raise this at the next poll: one topic of the subscription cannot be used."""
+    """Raise this at the next poll: one topic of the subscription cannot be used.
 
-    error: KafkaError
+    Nothing is raised if the brokers say something else of the topic by then.
+    """
+
+    error: BrokerError
+    topic: str
 
 
 GroupNews: TypeAlias = RevokeWanted | AssignWanted | MemberFailed | TopicFailed

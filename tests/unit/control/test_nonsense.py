@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.nonsense import NONSENSE_PATIENCE, WHATEVER, Nonsense
 from kafka_fast.control.troubles import QUIET
 from kafka_fast.errors import (
@@ -26,7 +26,7 @@ class World:
 
     def __init__(self) -> None:
         self.told: list[int] = []  # APIs
-        self.nonsense = Nonsense(lambda api_key, error: self.told.append(api_key))
+        self.nonsense = Nonsense(lambda row, error: self.told.append(row[1]))
 
     def note(
         self, key: ConnectionKey, api_key: int, now: float, *, was_well: bool = False
@@ -75,7 +75,9 @@ def test_connections_and_apis_have_their_own(world: World) -> None:
 def test_what_any_node_may_answer_is_well_if_one_does(world: World) -> None:
     world.note(NODE_1, METADATA, 0.0)
     assert world.note(NODE_2, METADATA, 5.0) == [METADATA]
+    assert world.nonsense.goes_on((BOOTSTRAP, METADATA))
     world.nonsense.note_sense(NODE_1, METADATA)
+    assert not world.nonsense.goes_on((BOOTSTRAP, METADATA))
     assert not world.note(NODE_2, METADATA, 10.0)
 
 

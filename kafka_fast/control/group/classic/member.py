@@ -97,7 +97,7 @@ class ClassicMember:
         self._coordinator = coordinator
         self._readiness = Readiness(context.backoff)
         self._subscription = SubscribedTopics(cluster, settings)
-        self._ownership = Ownership()
+        self._ownership = Ownership(lambda: self.identity.number)
         self._session = Session(
             context,
             coordinator,

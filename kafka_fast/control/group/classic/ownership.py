@@ -9,7 +9,7 @@ Thread: control. Partitions change hands in the user's thread, see `member`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kafka_fast.control.group.member import AssignWanted, GroupNews, MemberFailed, RevokeWanted
 from kafka_fast.errors import KafkaError
@@ -19,8 +19,13 @@ from kafka_fast.types import TopicPartition
 class Ownership:
     """One member's partitions. Control thread only."""
 
-    def __init__(self) -> None:
-        """Begin without partitions."""
+    def __init__(self, membership: Callable[[], int]) -> None:
+        """Begin without partitions.
+
+        Args:
+            membership: returns the number of the present membership.
+        """
+        self._membership = membership
         self._owned: frozenset[TopicPartition] = frozenset()
         self._target: frozenset[TopicPartition] = frozenset()  # of the last assignment
         self._unanswered = 0
@@ -52,21 +57,21 @@ class Ownership:
         reason = f"generation {generation}"
         moved = self._owned - partitions
         if moved:
-            self._tell(RevokeWanted(moved, False, reason))
-        self._tell(AssignWanted(partitions, generation, reason))
+            self._tell(RevokeWanted(moved, False, reason, self._membership()))
+        self._tell(AssignWanted(partitions, generation, reason, self._membership()))
         return moved
 
     def give_up_all(self, reason: str) -> None:
         """Have all partitions given up before the group rebalances."""
         if self._owned:
-            self._tell(RevokeWanted(self._owned, False, reason))
+            self._tell(RevokeWanted(self._owned, False, reason, self._membership()))
 
     def lose(self, reason: str) -> None:
         """Lose all partitions: other members may own them by now."""
         lost = self._owned | self._target
         self._target = frozenset()
         if lost:
-            self._tell(RevokeWanted(lost, True, reason))
+            self._tell(RevokeWanted(lost, True, reason, self._membership()))
 
     def fail(self, error: KafkaError) -> None:
         """Lose all partitions with an error: the member will not join again by itself."""

@@ -77,7 +77,7 @@ class ConsumerProtocolMember:
         self._readiness = Readiness(context.backoff)
         self._topics = SubscribedTopics(context.cluster, context.settings)
         self._names = TopicNames(context, on_found=self.tick)
-        self._reconciliation = Reconciliation(self._names)
+        self._reconciliation = Reconciliation(self._names, lambda: self._memberships)
         self._slowness = Slowness(coordinator.group_id, logger)
         self._conversation = Conversation(
             context,

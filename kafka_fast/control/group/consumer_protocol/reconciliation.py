@@ -13,7 +13,7 @@ Thread: control.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
@@ -29,12 +29,14 @@ NOTHING: Ids = frozenset()
 class Reconciliation:
     """One member's partitions and its target assignment. Control thread only."""
 
-    def __init__(self, names: TopicNames) -> None:
+    def __init__(self, names: TopicNames, membership: Callable[[], int]) -> None:
         """Begin without partitions.
 
         Args:
             names: knows the names of topics.
+            membership: returns the number of the present membership.
         """
+        self._membership = membership
         self._names = names
         self._target: Ids | None = None  # None: nothing was assigned in this membership yet
         self._owned = NOTHING
@@ -95,7 +97,7 @@ class Reconciliation:
         if not lost:
             return None
         self._wanted.append((False, lost))
-        return RevokeWanted(self._partitions(lost), True, reason)
+        return RevokeWanted(self._partitions(lost), True, reason, self._membership())
 
     def clear(self) -> None:
         """Forget all partitions. The user's thread knows already."""
@@ -130,9 +132,9 @@ class Reconciliation:
         moved = self._owned - known
         if moved:
             self._wanted.append((False, moved))
-            steps.append(RevokeWanted(self._partitions(moved), False, reason))
+            steps.append(RevokeWanted(self._partitions(moved), False, reason, self._membership()))
         self._wanted.append((True, known))
-        steps.append(AssignWanted(self._partitions(known), epoch, reason))
+        steps.append(AssignWanted(self._partitions(known), epoch, reason, self._membership()))
         return steps
 
     def handle_revoked(self) -> None:

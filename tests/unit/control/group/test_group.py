@@ -10,9 +10,9 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.control.group.world import World
 
 PARTITION = TopicPartition("t", 0)
-REVOKED = RevokeWanted(frozenset({PARTITION}), False, "a test")
-LOST = RevokeWanted(frozenset({PARTITION}), True, "a test")
-ASSIGNED = AssignWanted(frozenset({PARTITION}), 1, "a test")
+REVOKED = RevokeWanted(frozenset({PARTITION}), False, "a test", 0)
+LOST = RevokeWanted(frozenset({PARTITION}), True, "a test", 0)
+ASSIGNED = AssignWanted(frozenset({PARTITION}), 1, "a test", 0)
 
 
 def with_a_commit_in_flight() -> tuple[World, Any, list[str]]:

@@ -270,10 +270,10 @@ class World:
         while (news := member.wanted) is not None:
             member.core.reading.drop_group_news()
             match news:
-                case RevokeWanted(partitions, lost, _):
+                case RevokeWanted(partitions, lost, _, _):
                     self._give_up(member, partitions, "lost" if lost else "revoked")
                     group.handle_revoked(news, self.now)
-                case AssignWanted(partitions, _, _):
+                case AssignWanted(partitions, _, _, _):
                     added = partitions - member.owned
                     member.owned = partitions
                     member.history.append((self.now, "assigned", added))

@@ -15,7 +15,7 @@ def news_of(ownership: Ownership) -> list[GroupNews]:
 
 
 def owning(partitions: frozenset[TopicPartition]) -> Ownership:
-    ownership = Ownership()
+    ownership = Ownership(lambda: 0)
     ownership.assign(partitions, 1)
     ownership.handle_assigned()
     news_of(ownership)
@@ -23,9 +23,9 @@ def owning(partitions: frozenset[TopicPartition]) -> Ownership:
 
 
 def test_what_was_assigned_is_owned_once_the_user_reads_it() -> None:
-    ownership = Ownership()
+    ownership = Ownership(lambda: 0)
     assert ownership.assign(A, 1) == frozenset()
-    assert news_of(ownership) == [AssignWanted(A, 1, "generation 1")]
+    assert news_of(ownership) == [AssignWanted(A, 1, "generation 1", 0)]
     assert ownership.is_busy
     assert not ownership.owned
     ownership.handle_assigned()
@@ -37,7 +37,10 @@ def test_what_moved_is_given_up_before_the_rest_is_taken() -> None:
     ownership = owning(A | B)
     assert ownership.assign(B | C, 2) == A
     reason = "generation 2"
-    assert news_of(ownership) == [RevokeWanted(A, False, reason), AssignWanted(B | C, 2, reason)]
+    assert news_of(ownership) == [
+        RevokeWanted(A, False, reason, 0),
+        AssignWanted(B | C, 2, reason, 0),
+    ]
     ownership.handle_revoked(A)
     assert ownership.owned == B
     assert ownership.is_busy
@@ -51,7 +54,7 @@ def test_what_was_promised_is_lost_as_well() -> None:
     ownership.assign(A | B, 2)
     news_of(ownership)
     ownership.lose("fenced")
-    assert news_of(ownership) == [RevokeWanted(A | B, True, "fenced")]
+    assert news_of(ownership) == [RevokeWanted(A | B, True, "fenced", 0)]
     ownership.handle_assigned()
     assert not ownership.owned, "what the user was told to read is others' already"
     ownership.handle_revoked(A | B)
@@ -59,7 +62,7 @@ def test_what_was_promised_is_lost_as_well() -> None:
 
 
 def test_nothing_can_be_lost_or_given_up_by_who_has_nothing() -> None:
-    ownership = Ownership()
+    ownership = Ownership(lambda: 0)
     ownership.lose("fenced")
     ownership.give_up_all("a rebalance")
     assert news_of(ownership) == []
@@ -70,7 +73,7 @@ def test_a_failure_comes_after_what_is_lost_by_it() -> None:
     ownership = owning(A)
     error = KafkaError("no")
     ownership.fail(error)
-    assert news_of(ownership) == [RevokeWanted(A, True, "no"), MemberFailed(error)]
+    assert news_of(ownership) == [RevokeWanted(A, True, "no", 0), MemberFailed(error)]
 
 
 def test_after_leaving_nobody_answers() -> None:

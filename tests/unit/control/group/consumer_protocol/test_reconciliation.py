@@ -48,7 +48,7 @@ def carry_out(reconciliation: Reconciliation) -> list[RevokeWanted | AssignWante
 
 def member(*owned: int) -> tuple[Reconciliation, Names]:
     found = Names()
-    reconciliation = Reconciliation(found)
+    reconciliation = Reconciliation(found, lambda: 0)
     reconciliation.begin()
     reconciliation.aim(ids(A, *owned))
     carry_out(reconciliation)
@@ -56,7 +56,7 @@ def member(*owned: int) -> tuple[Reconciliation, Names]:
 
 
 def test_the_first_assignment_is_told_also_if_it_is_empty() -> None:
-    reconciliation = Reconciliation(Names())
+    reconciliation = Reconciliation(Names(), lambda: 0)
     reconciliation.begin()
     assert reconciliation.step(1) == []
     reconciliation.aim(frozenset())
@@ -109,7 +109,7 @@ def test_a_topic_without_a_name_comes_later() -> None:
 def test_a_first_assignment_of_which_nothing_has_a_name_is_told_once_it_has() -> None:
     found = Names()
     found.known.clear()
-    reconciliation = Reconciliation(found)
+    reconciliation = Reconciliation(found, lambda: 0)
     reconciliation.begin()
     reconciliation.aim(ids(A, 0, 1))
     assert carry_out(reconciliation) == []
