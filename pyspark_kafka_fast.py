@@ -6,9 +6,11 @@ data source would be found either. So nothing of kafka_fast is imported before i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql.datasource import (
         DataSourceReader,
         DataSourceStreamReader,
@@ -16,6 +18,15 @@ if TYPE_CHECKING:
         DataSourceWriter,
     )
     from pyspark.sql.types import StructType
+
+
+def _planning(name: str) -> Callable[..., Any]:
+    """Return a function of `data_source`, whose errors keep their type on the way to the user."""
+    from kafka_fast.spark import data_source
+    from kafka_fast.spark.task_errors import carrying
+
+    return carrying(getattr(data_source, name))
+
 
 try:
     from pyspark.sql.datasource import DataSource
@@ -33,32 +44,28 @@ else:
 
         def schema(self) -> str:
             """Return the columns; mistakes in the options show here first."""
-            from kafka_fast.spark import data_source
-
-            return data_source.schema(self.options)
+            return str(_planning("schema")(self.options))
 
         def reader(self, schema: StructType) -> DataSourceReader:
             """Return the reader of a batch."""
-            from kafka_fast.spark import data_source
-
-            return data_source.batch_reader(self.options, schema)
+            reader: DataSourceReader = _planning("batch_reader")(self.options, schema)
+            return reader
 
         def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
             """Return the reader of a stream."""
-            from kafka_fast.spark import data_source
-
-            return data_source.stream_reader(self.options, schema)
+            reader: DataSourceStreamReader = _planning("stream_reader")(self.options, schema)
+            return reader
 
         def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
             """Return the writer of a batch; mistakes in options and columns show here."""
-            from kafka_fast.spark import data_source
-
-            return data_source.batch_writer(self.options, schema, overwrite=overwrite)
+            writer: DataSourceWriter = _planning("batch_writer")(
+                self.options, schema, overwrite=overwrite
+            )
+            return writer
 
         def streamWriter(  # noqa: N802
             self, schema: StructType, overwrite: bool
         ) -> DataSourceStreamWriter:
             """Return the writer of a stream; Spark says overwrite for output mode complete."""
-            from kafka_fast.spark import data_source
-
-            return data_source.stream_writer(self.options, schema)
+            writer: DataSourceStreamWriter = _planning("stream_writer")(self.options, schema)
+            return writer

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafka_fast.errors import UsageError
+from kafka_fast.spark.errors import SparkSetupError
+from kafka_fast.spark.job_errors import NO_DATA_SOURCES, typed_errors
 from kafka_fast.spark.sink.micro_batch import MicroBatch
 from kafka_fast.spark.sink.options import SinkOptions, sink_options
 from kafka_fast.spark.source.bounds import bounds_of_batch, start_of_stream
+from kafka_fast.spark.source.initial_offsets import check_location
 from kafka_fast.spark.source.options import source_options
 from kafka_fast.spark.source.schema import check_columns as check_schema
 from kafka_fast.spark.source.schema import ddl
@@ -29,12 +33,18 @@ if TYPE_CHECKING:
 def register(spark: SparkSession) -> None:
     """Make `format("kafka_fast")` known to a session that did not find it by itself.
 
-    Spark finds the format by itself if kafka_fast is installed where the driver runs. It does not
-    if kafka_fast comes in an archive of the job. A session that knows the format keeps it.
+    Spark finds the format by itself if the Python that it runs beside the driver has kafka_fast. It
+    does not if kafka_fast comes in an archive of the job. A session that knows the format keeps it.
 
     Args:
         spark: A session of PySpark 4.0 or later.
+
+    Raises:
+        SparkSetupError: That Python, which PYSPARK_PYTHON names, cannot import kafka_fast, so that
+            the format would fail; or this PySpark has no data sources in Python.
     """
+    if not hasattr(spark, "dataSource"):
+        raise SparkSetupError(NO_DATA_SOURCES)
     from pyspark.errors import AnalysisException
 
     from pyspark_kafka_fast import DefaultSource
@@ -44,6 +54,9 @@ def register(spark: SparkSession) -> None:
     except AnalysisException as error:
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":  # PySpark 4.0 refuses a second one
             raise
+    # kafka_fast itself, where it can be imported, refuses to read without options.
+    with suppress(UsageError), typed_errors():
+        spark.read.format("kafka_fast").load()
 
 
 def schema(options: Mapping[str, str]) -> str:
@@ -52,7 +65,9 @@ def schema(options: Mapping[str, str]) -> str:
     Raises:
         UsageError, ConfigError: An option is wrong.
     """
-    return ddl(headers=source_options(options).headers)
+    found = source_options(options)
+    check_location(found)
+    return ddl(headers=found.headers)
 
 
 def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
@@ -76,6 +91,7 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
     from kafka_fast.spark.source.stream import StreamReader
 
     found = source_options(options)
+    check_location(found)
     return StreamReader(found, start_of_stream(lower(options)), columns_of(schema))
 
 

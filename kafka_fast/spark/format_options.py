@@ -1,8 +1,10 @@
 """The options of `format("kafka_fast")` as texts: what the source and the sink read alike.
 
-Spark hands all options over as text, with names in lower case. An option that is not known is
-ignored, as everywhere in Spark, with a warning in the log. Those that begin with `kafka.` are
+Spark hands all options over as text, with names in lower case. Those that begin with `kafka.` are
 properties of the client, which the client's own table checks.
+
+An option that is like a known one is a mistake, and is refused. (Spark's own source ignores it.)
+One that is like none is ignored with a warning: platforms add options of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
+from kafka_fast.config import KEYS, own_key
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.spark.options import JobConfig, PropertiesFile, checked, of_file
@@ -29,23 +32,67 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 #: Spark's units of time; a number without a unit is in milliseconds.
 UNITS = {"us": 1e-6, "": 1e-3, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": DAY}
 
+#: The options of a query that reads.
+SOURCE = (
+    "subscribe",
+    "subscribePattern",
+    "assign",
+    "propertiesFile",
+    "startingOffsets",
+    "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "startingTimestamp",
+    "endingOffsets",
+    "endingOffsetsByTimestamp",
+    "endingTimestamp",
+    "failOnDataLoss",
+    "includeHeaders",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "groupIdPrefix",
+    "initialOffsetsLocation",
+    "commitOffsetsToGroup",
+    "allowUnsafeLatest",
+)
+#: The options of a query that writes.
+SINK = ("topic", "propertiesFile", "dedupeHeaders", "jobId")
+#: What Spark itself adds: `load(path)`, `option("checkpointLocation", ...)`, `queryName(...)`.
+SPARKS_OWN = ("path", "checkpointLocation", "queryName")
+#: How like a known name another one must be to be taken for a mistake; see `difflib`.
+MISSPELT = 0.8
+
 
 class FormatOptions:
-    """The texts, and which of them were read.
+    """The texts of one query.
 
     Args:
         given: What the user gave; the case of the names has no meaning.
-        others: Names of options that are read elsewhere, or that Spark itself adds.
+        names: The options of such a query.
+        elsewhere: Options that mean nothing to such a query, but to another that the user may share
+            the mapping with, or to Spark.
     """
 
-    def __init__(self, given: Mapping[str, str], others: Iterable[str] = ()) -> None:
+    def __init__(
+        self, given: Mapping[str, str], names: Iterable[str], elsewhere: Iterable[str] = ()
+    ) -> None:
         self.texts = {name.lower(): text for name, text in given.items()}
-        self._known = {name: name for name in others}
+        self._names = {name.lower(): name for name in names}
+        self._elsewhere = {name.lower() for name in elsewhere} - self._names.keys()
 
     def find(self, name: str, read: Callable[[str, str], T]) -> T | None:
-        """Return an option's value; None if it is not given."""
-        self._known[name.lower()] = name
-        text = self.texts.get(name.lower())
+        """Return an option's value; None if it is not given.
+
+        Raises:
+            LookupError: The name is none of this query's `names`: a mistake of this package.
+            UsageError: The text is no value of this option.
+        """
+        text = self.texts.get(self._names[name.lower()].lower())
         return None if text is None else read(name, text.strip())
 
     def take(self, name: str, read: Callable[[str, str], T], default: T) -> T:
@@ -106,18 +153,37 @@ class FormatOptions:
         finally:
             del given, self  # a traceback that has this frame shows no secret
 
-    def warn_of_unknown(self) -> None:
-        """Log the options that nobody has read."""
+    def check_names(self) -> None:
+        """Refuse a misspelt option, and log the options that nobody knows.
+
+        Raises:
+            UsageError: An option is like one of this query's; or it is a property of Kafka's
+                without the prefix.
+        """
         for name in self.texts:
-            if name not in self._known and not name.startswith(PREFIX):
-                near = difflib.get_close_matches(name, self._known, n=1)
-                _warn(name, self._known[near[0]] if near else None)
+            if name in self._names or name.startswith(PREFIX):
+                continue
+            if name in self._elsewhere:
+                logger.debug("the option %r means nothing here", name)
+                continue
+            meant = self._nearest(name)
+            if meant is not None:
+                raise UsageError(f"unknown option '{name}'; did you mean '{meant}'?")
+            _warn(name)
+
+    def _nearest(self, name: str) -> str | None:
+        """Return the option that a name was meant for; None: it is like none."""
+        key = own_key(name)
+        if key is not None:
+            return PREFIX + key.name
+        names = {**self._names, **{f"{PREFIX}{known}": f"{PREFIX}{known}" for known in KEYS}}
+        near = difflib.get_close_matches(name, names, n=1, cutoff=MISSPELT)
+        return names[near[0]] if near else None
 
 
 @functools.lru_cache(maxsize=1000)  # Spark has a stream's options read for each micro-batch
-def _warn(name: str, near: str | None) -> None:
-    meant = f"; did you mean {near!r}?" if near else ""
-    logger.warning("the option %r is not known and is ignored%s", name, meant)
+def _warn(name: str) -> None:
+    logger.warning("the option %r is not known and is ignored", name)
 
 
 def text_of(name: str, text: str) -> str:

@@ -1,13 +1,17 @@
-"""Carries the error of a task to the driver, with its type, its attributes and its first line.
+"""Carries an error of Spark's Python processes to the user, with its type and its sentence.
 
-Spark carries an exception of a worker to the driver as text: a traceback, inside a Java exception,
-inside another traceback. So a task raises a `TaskError`, whose text ends in a line of JSON. The
+Spark carries an exception of a worker or of a planner as text: a traceback, inside a Java
+exception, inside another traceback. So they raise a `TaskError`, whose text has a line of JSON. The
 driver finds that line at any depth.
 
-    worker    KafkaError ──► TaskError: the sentence
-                                        kafka_fast-error {"type": ..., "args": ..., "state": ...}
-    Spark     its own errors round that text
-    driver    text ──► KafkaError, of the same type and with the same attributes
+    worker, planner    KafkaError ──► TaskError: the sentence
+                                                 kafka_fast-error {"type": ..., "args": ..., ...}
+    Spark              its own errors round that text
+    driver             text ──► KafkaError, of the same type and with the same attributes
+
+Python prints a cause before what it caused, and no frames for an error that was never raised. So
+each `TaskError` has such a copy of the KafkaError as its cause: the text that Spark shows begins
+with the sentence, and the traceback comes after it.
 
 The text may come from anywhere, so nothing is unpickled: the JSON names a known type of exception
 and holds plain values.
@@ -16,10 +20,12 @@ and holds plain values.
 from __future__ import annotations
 
 import builtins
+import functools
 import json
 import platform
-from collections.abc import Iterable, Iterator
-from typing import Any
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from kafka_fast import errors
 from kafka_fast.errors import KafkaError, Outcome, fresh_copy
@@ -31,14 +37,35 @@ MARK = "kafka_fast-error "
 MAX_DEPTH = 4
 """Most errors in a chain that are carried, each an attribute of the one before."""
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 OWN = {each.__name__: each for each in (DataLossError, KafkaDeliveryError, SparkSetupError)}
 
 
 class TaskError(Exception):
-    """The error that a task raises for Spark; the driver turns it back into a KafkaError."""
+    """What Spark gets in place of a KafkaError; `kafka_error` turns its text back into that.
+
+    Args:
+        text: What is for the user and for the driver.
+        told: The KafkaError, without frames: the cause, which is printed first.
+    """
+
+    def __init__(self, text: str, told: KafkaError) -> None:
+        super().__init__(text)
+        self._told = told
+
+    @property
+    def __cause__(self) -> BaseException | None:
+        """The KafkaError, for good: PySpark takes away the causes of errors that it shows."""
+        return self._told
+
+    @__cause__.setter
+    def __cause__(self, cause: BaseException | None) -> None:
+        pass  # see above
 
 
-# ---- in the worker ----
+# ---- in the worker or the planner ----
 
 
 def carried(rows: Iterable[Any]) -> Iterator[Any]:
@@ -50,16 +77,52 @@ def carried(rows: Iterable[Any]) -> Iterator[Any]:
     try:
         yield from rows
     except KafkaError as error:
-        inside = error.__traceback__ and error.__traceback__.tb_next
-        raise task_error(error).with_traceback(inside) from error.__cause__
+        _raise_for_spark(error, _with_place(error))
 
 
-def task_error(error: KafkaError) -> TaskError:
-    """Return the TaskError for `error`: its sentence with the place, and the line of JSON."""
+def carrying(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function of the planner that raises a KafkaError in the form that the driver reads.
+
+    Raises:
+        TaskError: In place of any KafkaError, with its traceback.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except KafkaError as error:
+            _raise_for_spark(error, fresh_copy(error))
+
+    return call
+
+
+def _raise_for_spark(error: KafkaError, told: KafkaError) -> NoReturn:
+    """Raise the TaskError for an error that was caught.
+
+    Args:
+        error: With the traceback of where it was raised.
+        told: Its copy, as the user is to read it, never raised.
+    """
+    inside = error.__traceback__ and error.__traceback__.tb_next
+    cause, told.__cause__ = error.__cause__, None
+    raise task_error(told, cause).with_traceback(inside)
+
+
+def task_error(error: KafkaError, cause: BaseException | None = None) -> TaskError:
+    """Return the TaskError for `error`: its sentence, the line of JSON, and what caused it."""
+    text = f"{error}\n{MARK}{json.dumps(_encoded(error, MAX_DEPTH))}"
+    if cause is not None:
+        text += f"\nThe cause:\n{''.join(traceback.format_exception(cause)).rstrip()}"
+    return TaskError(text, error)
+
+
+def _with_place(error: KafkaError) -> KafkaError:
+    """Return a copy of a task's error whose sentence ends in the task, attempt and machine."""
     placed = fresh_copy(error)
     said = placed.args[0] if placed.args else None
     placed.args = (f"{said or getattr(error, 'description', '')} ({_place()})", *placed.args[1:])
-    return TaskError(f"{placed}\n{MARK}{json.dumps(_encoded(placed, MAX_DEPTH))}")
+    return placed
 
 
 def identity() -> tuple[int, int]:

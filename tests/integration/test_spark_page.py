@@ -5,7 +5,9 @@ The recipe of docs/spark.md has a file of its own.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,8 +35,9 @@ pytestmark = [
 PAGE = ROOT / "docs" / "spark.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-JOB, FAILURE, STREAM, END_OF_STREAM, _SECURE, OF_FILE, READ, WRITE, WRITE_STREAM, CHANGES = BLOCKS
-PRINTED, ERROR, READ_PRINTED = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
+JOB, PYTHON, FAILURE, STREAM, END_OF_STREAM, _SECURE, OF_FILE, READ, *BLOCKS_OF_WRITES = BLOCKS
+WRITE, WRITE_STREAM, CHANGES = BLOCKS_OF_WRITES
+PRINTED, _NOT_FOUND, ERROR, READ_PRINTED = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
 SERVERS = "broker1:9092,broker2:9092"
 
 
@@ -60,6 +63,12 @@ def test_the_job_and_its_failure(
     error, attributes = capsys.readouterr().out.splitlines()
     assert error.startswith(ERROR.removesuffix("...\n"))
     assert attributes.startswith("1 not sent (DeliveryError(")
+
+
+def test_the_python_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", "another")
+    run(PYTHON, {})
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
 def test_the_reader(

@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.format_options import FormatOptions, boolean, text_of
+from kafka_fast.spark.format_options import (
+    SINK,
+    SOURCE,
+    SPARKS_OWN,
+    FormatOptions,
+    boolean,
+    text_of,
+)
 from kafka_fast.spark.options import JobConfig
 
 #: Properties that the sink sets itself, with the reasons that Spark gives.
@@ -23,9 +30,6 @@ REFUSED = {
         "ByteArraySerializer."
     ),
 }
-
-#: What Spark itself adds to the options of a writer.
-OTHERS = ("path", "checkpointlocation")
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,12 @@ def sink_options(given: Mapping[str, str], *, stream: bool) -> SinkOptions:
         stream: Whether the query is a stream.
 
     Raises:
-        UsageError: An option is missing or malformed, or contradicts another.
+        UsageError: An option is misspelt, missing or malformed, or contradicts another.
         ConfigError: A property of Kafka's is unknown, or its value is wrong.
     """
-    options = FormatOptions(given, OTHERS)
+    options = FormatOptions(given, SINK, (*SOURCE, *SPARKS_OWN))
     del given  # a traceback that has this frame shows no secret
+    options.check_names()
     found = SinkOptions(
         config=options.client_config("producer", REFUSED),
         topic=options.find("topic", text_of),
@@ -65,5 +70,4 @@ def sink_options(given: Mapping[str, str], *, stream: bool) -> SinkOptions:
         raise UsageError("jobId is for batches: a stream is known by its query's own id")
     if found.job_id is not None and not found.dedupe_headers:
         raise UsageError("jobId is a part of the dedupe headers: set dedupeHeaders to 'true'")
-    options.warn_of_unknown()
     return found

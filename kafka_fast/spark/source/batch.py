@@ -16,6 +16,7 @@ from kafka_fast.spark.source.offset_reader import OffsetReader
 from kafka_fast.spark.source.options import SourceOptions
 from kafka_fast.spark.source.ranges import split
 from kafka_fast.spark.source.reading import read_range
+from kafka_fast.spark.task_errors import carrying
 
 
 class BatchReader(DataSourceReader):
@@ -32,6 +33,7 @@ class BatchReader(DataSourceReader):
         self._bounds = bounds
         self._columns = columns
 
+    @carrying
     def partitions(self) -> list[InputPartition]:
         """Return a range of offsets for each task."""
         options = self._options

@@ -12,7 +12,10 @@ own source keeps its first offsets in the checkpoint, which a Python source does
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from kafka_fast.errors import UsageError
@@ -26,6 +29,9 @@ logger = get_logger(__name__)
 
 NOTE = "kafka_fast: the first offsets of a query"
 """Metadata of committed offsets from which a query starts; the commit of a batch has none."""
+
+LOGIN = re.compile(r"(?<=://)[^/@]*@")
+"""Name and password in a URI."""
 
 UNSAFE = (
     "a new stream that begins at 'latest' could lose records: if it stops before its first "
@@ -58,6 +64,18 @@ class GroupClient(Protocol):
         """Commit offsets for the group."""
 
 
+def check_location(options: SourceOptions) -> None:
+    """Refuse an initialOffsetsLocation that cannot be a file.
+
+    Spark asks for first offsets once the query runs. This look comes before, on the same machine.
+
+    Raises:
+        UsageError: It is a directory, or its file system cannot be reached.
+    """
+    if options.initial_offsets_location is not None:
+        LocationStore(options.initial_offsets_location, options.subscription).check()
+
+
 def store_of(options: SourceOptions, client: GroupClient) -> InitialOffsets | None:
     """Return where the query keeps its first offsets; None: nowhere.
 
@@ -80,53 +98,79 @@ class LocationStore:
 
     def __init__(self, location: str, wanted: SourceSubscription) -> None:
         self._location = location
+        self._shown = f"initialOffsetsLocation {LOGIN.sub('****@', location)}"
         self._reads = [[str(it) for it in wanted.partitions], list(wanted.topics), wanted.pattern]
+
+    def check(self) -> None:
+        """Refuse what can be no file.
+
+        Raises:
+            UsageError: It is a directory, or its file system cannot be reached.
+        """
+        from pyarrow.fs import FileType
+
+        with self._opened() as (files, path):
+            kind = files.get_file_info(path).type
+        if kind == FileType.Directory or self._location.endswith("/"):
+            raise UsageError(
+                f"{self._shown} is a directory: name a file in it, such as first-offsets"
+            )
 
     def load(self) -> Offsets | None:
         """Return the offsets in the file; None: there is no file.
 
         Raises:
-            UsageError: The file is another query's, or none of ours.
+            UsageError: The file is another query's, or none of ours, or cannot be read.
         """
         from pyarrow.fs import FileType
 
-        files, path = self._open()
-        if files.get_file_info(path).type == FileType.NotFound:
-            return None
-        with files.open_input_stream(path) as stream:
-            text = stream.read().decode()
+        self.check()
+        with self._opened() as (files, path):
+            if files.get_file_info(path).type == FileType.NotFound:
+                return None
+            with files.open_input_stream(path) as stream:
+                text: bytes = stream.read()
         try:
             found = json.loads(text)
             reads, offsets = found["reads"], from_plain(found["offsets"])
         except (ValueError, KeyError, TypeError):
-            raise UsageError(
-                f"initialOffsetsLocation {self._location} is not a file of first offsets"
-            ) from None
+            raise UsageError(f"{self._shown} is not a file of first offsets") from None
         if reads != self._reads:
             raise UsageError(
-                f"initialOffsetsLocation {self._location} belongs to a query that reads {reads}, "
-                f"not {self._reads}: give each source of a query a file of its own"
+                f"{self._shown} belongs to a query that reads {reads}, not "
+                f" {self._reads}: give each source of a query a file of its own"
             )
         return offsets
 
     def keep(self, offsets: Offsets) -> None:
-        """Write the file in one step: a driver that is killed leaves all of it or nothing."""
-        files, path = self._open()
-        folder = path.rpartition("/")[0]
-        if folder:
-            files.create_dir(folder, recursive=True)
-        text = json.dumps({"reads": self._reads, "offsets": to_plain(offsets)})
-        with files.open_output_stream(f"{path}.tmp") as stream:
-            stream.write(text.encode())
-        files.move(f"{path}.tmp", path)
+        """Write the file in one step: a driver that is killed leaves all of it or nothing.
 
-    def _open(self) -> tuple[Any, str]:
+        Raises:
+            UsageError: The file cannot be written.
+        """
+        text = json.dumps({"reads": self._reads, "offsets": to_plain(offsets)})
+        with self._opened() as (files, path):
+            folder = path.rpartition("/")[0]
+            if folder:
+                files.create_dir(folder, recursive=True)
+            with files.open_output_stream(f"{path}.tmp") as stream:
+                stream.write(text.encode())
+            files.move(f"{path}.tmp", path)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, str]]:
+        """Lend the file system and the path in it; its errors name the option and the machine."""
         from pyarrow.fs import FileSystem, LocalFileSystem
 
-        if "://" in self._location or self._location.startswith("file:"):
-            files, path = FileSystem.from_uri(self._location)
-            return files, path
-        return LocalFileSystem(), self._location
+        try:
+            if "://" in self._location or self._location.startswith("file:"):
+                yield FileSystem.from_uri(self._location)
+            else:
+                yield LocalFileSystem(), self._location
+        except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's are among these
+            raise UsageError(
+                f"{self._shown} cannot be used on {platform.node()}: {error}"
+            ) from error
 
 
 class GroupStore:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.spark.format_options import (
+    SINK,
+    SOURCE,
+    SPARKS_OWN,
     FormatOptions,
     boolean,
     milliseconds,
@@ -20,7 +23,7 @@ from kafka_fast.spark.format_options import (
     text_of,
 )
 from kafka_fast.spark.options import JobConfig
-from kafka_fast.spark.source.subscription import STRATEGIES, SourceSubscription, subscription
+from kafka_fast.spark.source.subscription import SourceSubscription, subscription
 
 logger = get_logger(__name__)
 
@@ -42,18 +45,6 @@ REFUSED = {
     ),
     "enable.auto.commit": "Kafka option 'enable.auto.commit' is not supported",
     "interceptor.classes": "Kafka option 'interceptor.classes' is not supported",
-}
-
-#: Options that are read elsewhere, or that Spark itself adds.
-OTHERS = {
-    *(name.lower() for name in STRATEGIES),
-    *(
-        f"{end}{what}"
-        for end in ("starting", "ending")
-        for what in ("offsets", "offsetsbytimestamp", "timestamp")
-    ),
-    "startingoffsetsbytimestampstrategy",
-    "path",
 }
 
 #: Properties that have no effect, with what the log says of them.
@@ -105,11 +96,12 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
         given: What the user gave; the case of the names has no meaning.
 
     Raises:
-        UsageError: An option is missing or malformed, or contradicts another.
+        UsageError: An option is misspelt, missing or malformed, or contradicts another.
         ConfigError: A property of Kafka's is unknown, or its value is wrong.
     """
-    options = FormatOptions(given, OTHERS)
+    options = FormatOptions(given, SOURCE, (*SINK, *SPARKS_OWN))
     del given  # a traceback that has this frame shows no secret
+    options.check_names()
     found = SourceOptions(
         subscription=subscription(options.texts),
         min_partitions=options.find("minPartitions", positive),
@@ -138,5 +130,4 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
             f"The value of minOffsetPerTrigger({low}) is higher than the "
             f"maxOffsetsPerTrigger({high})."
         )
-    options.warn_of_unknown()
     return found

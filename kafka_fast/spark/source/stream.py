@@ -23,6 +23,7 @@ from kafka_fast.spark.source.offsets import from_plain, to_plain
 from kafka_fast.spark.source.options import SourceOptions
 from kafka_fast.spark.source.reading import read_range
 from kafka_fast.spark.source.stream_driver import StreamDriver
+from kafka_fast.spark.task_errors import carrying
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -77,10 +78,12 @@ class StreamReader(*BASES):  # type: ignore[misc]
             )
         return self._made
 
+    @carrying
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Return where a new query begins."""
         return to_plain(self._driver.initial())
 
+    @carrying
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
         """Return where the next micro-batch ends."""
         unlimited = limit is not None and isinstance(limit, ReadAllAvailable)
@@ -96,15 +99,18 @@ class StreamReader(*BASES):  # type: ignore[misc]
             return ReadMinRows(options.min_offsets)
         return ReadAllAvailable()
 
+    @carrying
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """Return the ends of the logs, for progress reports."""
         newest = self._driver.newest
         return None if newest is None else to_plain(newest)
 
+    @carrying
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Read no more than what is there now."""
         self._driver.read_available_now()
 
+    @carrying
     def partitions(self, start: Any, end: Any) -> list[InputPartition]:
         """Return a range of offsets for each task."""
         found = self._driver.ranges(from_plain(start), from_plain(end))
@@ -114,6 +120,7 @@ class StreamReader(*BASES):  # type: ignore[misc]
         """Yield the records of a range. In a worker."""
         return read_range(partition.value, self._options, self._columns)
 
+    @carrying
     def commit(self, end: Any) -> None:
         """Note that everything before `end` is done."""
         self._driver.commit(from_plain(end))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,13 +20,15 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kafka_fast.spark import data_source
+from kafka_fast.spark import SparkSetupError, data_source
+from kafka_fast.spark.task_errors import MARK, TaskError, read_task_error
 
 pytestmark = pytest.mark.spark
 
 BASE = {"kafka.bootstrap.servers": "nowhere:1"}
 READ = {**BASE, "subscribe": "t"}
 SINK = {**BASE, "topic": "t"}
+REFUSED = f'{MARK}{{"type": "UsageError", "args": ["no options"], "state": {{}}}}'
 VALUES = StructType().add("value", BinaryType())
 
 
@@ -64,14 +67,23 @@ def test_columns_that_kafka_does_not_have_are_left_out() -> None:
     assert data_source.columns_to_write(wide, options) == {"value": 1}
 
 
-def session(condition: str | None) -> Any:
-    """Return a session that refuses to register a data source in this way; None: it does not."""
+def session(condition: str | None, text: str = REFUSED) -> Any:
+    """Return a session of Spark.
+
+    Args:
+        condition: How it refuses to register a data source; None: it does not.
+        text: What it says of a query without options.
+    """
 
     def register(found: Any) -> None:
         if condition is not None:
             raise AnalysisException(errorClass=condition, messageParameters={}, message="no")
 
-    return SimpleNamespace(dataSource=SimpleNamespace(register=register))
+    def load() -> None:
+        raise RuntimeError(text)
+
+    reader = SimpleNamespace(format=lambda name: SimpleNamespace(load=load))
+    return SimpleNamespace(dataSource=SimpleNamespace(register=register), read=reader)
 
 
 def test_registering_again_is_no_error() -> None:
@@ -80,3 +92,42 @@ def test_registering_again_is_no_error() -> None:
     data_source.register(session("DATA_SOURCE_ALREADY_EXISTS"))
     with pytest.raises(AnalysisException):
         data_source.register(session("OTHER"))
+
+
+def test_a_format_that_the_planner_cannot_import_is_refused_when_registered() -> None:
+    """Regression: the first query failed, with nothing but a ModuleNotFoundError."""
+    with pytest.raises(SparkSetupError, match="let PYSPARK_PYTHON name a Python that has it"):
+        data_source.register(session(None, "ModuleNotFoundError: No module named 'kafka_fast'"))
+    with pytest.raises(RuntimeError, match="of Spark's own"):
+        data_source.register(session(None, "of Spark's own"))
+
+
+def test_a_session_without_data_sources_is_refused() -> None:
+    with pytest.raises(SparkSetupError, match=r"needs PySpark 4\.0"):
+        data_source.register(SimpleNamespace())  # type: ignore[arg-type]
+
+
+def test_a_directory_for_first_offsets_is_refused_before_the_query(tmp_path: Path) -> None:
+    given = {**READ, "initialOffsetsLocation": str(tmp_path)}
+    with pytest.raises(UsageError, match="is a directory"):
+        data_source.schema(given)
+    with pytest.raises(UsageError, match="is a directory"):
+        data_source.stream_reader(given, VALUES)
+
+
+def test_what_spark_calls_keeps_the_types_of_its_errors() -> None:
+    """Regression: an option's error was a text among PySpark's own lines."""
+    from pyspark_kafka_fast import DefaultSource
+
+    source = DefaultSource({**READ, "minPartitions": "x"})
+    sink = DefaultSource({**SINK, "topik": "t"})
+    for call in (
+        source.schema,
+        lambda: source.reader(VALUES),
+        lambda: source.streamReader(VALUES),
+        lambda: sink.writer(VALUES, False),
+        lambda: sink.streamWriter(VALUES, False),
+    ):
+        with pytest.raises(TaskError) as raised:
+            call()
+        assert type(read_task_error(str(raised.value))) is UsageError

@@ -24,7 +24,7 @@ from kafka_fast.spark.format_options import (
 
 
 def test_names_have_no_case_and_values_no_spaces_around() -> None:
-    options = FormatOptions({"SomeNumber": " 7 "})
+    options = FormatOptions({"SomeNumber": " 7 "}, ["someNumber", "Other"])
     assert options.find("someNumber", number) == 7
     assert options.find("other", number) is None
     assert options.take("other", number, 3) == 3
@@ -45,7 +45,7 @@ def test_names_have_no_case_and_values_no_spaces_around() -> None:
     ],
 )
 def test_values(read: Callable[[str, str], Any], text: str, value: object) -> None:
-    assert FormatOptions({"it": text}).find("it", read) == value
+    assert FormatOptions({"it": text}, ["it"]).find("it", read) == value
 
 
 @pytest.mark.parametrize(
@@ -60,26 +60,27 @@ def test_values(read: Callable[[str, str], Any], text: str, value: object) -> No
 )
 def test_what_is_no_value(read: Callable[[str, str], Any], text: str, said: str) -> None:
     with pytest.raises(UsageError) as raised:
-        FormatOptions({"it": text}).find("it", read)
+        FormatOptions({"it": text}, ["it"]).find("it", read)
     assert str(raised.value) == said
 
 
+NAMES = ("topic", "propertiesFile", "startingOffsets")
 SERVERS = {"Kafka.Bootstrap.Servers": "a:1"}
 
 
 def test_properties() -> None:
     given = {**SERVERS, "kafka.linger.ms": "5", "topic": "t"}
-    options = FormatOptions(given)
+    options = FormatOptions(given, NAMES)
     found = options.client_config("producer", {}).properties()
     assert found == {"bootstrap.servers": "a:1", "linger.ms": "5"}
     with pytest.raises(UsageError, match="not here"):
         options.client_config("producer", {"linger.ms": "not here"})
     with pytest.raises(UsageError, match="must be specified for configuring Kafka producer"):
-        FormatOptions({"topic": "t"}).client_config("producer", {})
+        FormatOptions({"topic": "t"}, NAMES).client_config("producer", {})
 
 
 def test_what_is_ignored_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    options = FormatOptions({**SERVERS, "kafka.group.id": "g"})
+    options = FormatOptions({**SERVERS, "kafka.group.id": "g"}, NAMES)
     with caplog.at_level(logging.WARNING, "kafka_fast"):
         config = options.client_config("consumer", {}, ignored={"group.id": "no effect"})
     assert config.properties() == {"bootstrap.servers": "a:1"}
@@ -103,7 +104,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_properties_of_a_file(file: Path) -> None:
-    options = FormatOptions({"propertiesFile": str(file), "kafka.fetch.min.bytes": "9"})
+    options = FormatOptions({"propertiesFile": str(file), "kafka.fetch.min.bytes": "9"}, NAMES)
     config = options.client_config(
         "consumer",
         {},
@@ -131,14 +132,15 @@ def test_properties_of_a_file(file: Path) -> None:
 
 
 def test_options_win_over_the_file(file: Path) -> None:
-    options = FormatOptions({**SERVERS, "propertiesFile": str(file), "kafka.client.id": "option"})
+    given = {**SERVERS, "propertiesFile": str(file), "kafka.client.id": "option"}
+    options = FormatOptions(given, NAMES)
     found = options.client_config("producer", {}).properties()
     assert (found["bootstrap.servers"], found["client.id"]) == ("a:1", "option")
     assert found["linger.ms"] == "7"
 
 
 def test_what_is_wrong_with_the_file(file: Path) -> None:
-    options = FormatOptions({"propertiesFile": str(file)})
+    options = FormatOptions({"propertiesFile": str(file)}, NAMES)
     with pytest.raises(UsageError, match="not here"):
         options.client_config("producer", {"linger.ms": "not here"})
     file.write_text("linger.ms=7\n")
@@ -152,13 +154,35 @@ def test_what_is_wrong_with_the_file(file: Path) -> None:
         options.client_config("producer", {})
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("startingOffset", "startingOffsets"),
+        ("topik", "topic"),
+        ("propertyFile", "propertiesFile"),
+        ("bootstrap.servers", "kafka.bootstrap.servers"),
+        ("security_protocol", "kafka.security.protocol"),
+        ("kafak.bootstrap.servers", "kafka.bootstrap.servers"),
+    ],
+)
+def test_a_misspelt_name_is_refused(name: str, meant: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        FormatOptions({**SERVERS, name: "x"}, NAMES, ["path"]).check_names()
+    assert str(raised.value) == f"unknown option '{name.lower()}'; did you mean '{meant}'?"
+
+
 def test_a_name_that_nobody_knows_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "kafka_fast"):
+    given = {"zzzzz": "1", "checkpointLocation": "x", "topic": "t"}
+    with caplog.at_level(logging.DEBUG, "kafka_fast"):
         for _ in range(2):
-            options = FormatOptions({"topik": "t", "zzzzz": "1", "path": "x"}, ["path"])
-            options.find("topic", text_of)
-            options.warn_of_unknown()
-    assert [record.getMessage() for record in caplog.records] == [
-        "the option 'topik' is not known and is ignored; did you mean 'topic'?",
-        "the option 'zzzzz' is not known and is ignored",
-    ]
+            FormatOptions(given, NAMES, ["checkpointLocation", "topic"]).check_names()
+    assert {(record.levelname, record.getMessage()) for record in caplog.records} == {
+        ("WARNING", "the option 'zzzzz' is not known and is ignored"),
+        ("DEBUG", "the option 'checkpointlocation' means nothing here"),
+    }
+    assert sum(record.levelname == "WARNING" for record in caplog.records) == 1
+
+
+def test_only_the_options_of_a_query_are_read() -> None:
+    with pytest.raises(LookupError):
+        FormatOptions({}, NAMES).find("other", text_of)

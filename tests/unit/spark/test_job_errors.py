@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,6 +53,10 @@ def test_a_cause_that_spark_names_is_kept() -> None:
 
 
 WORKER = "a Spark worker's Python lacks what write_df needs: "
+ELSE = (
+    f"let PYSPARK_PYTHON name a Python that has it, such as {sys.executable}, before the session "
+    "starts, or"
+)
 
 PYTHON = (
     "which PYSPARK_PYTHON or spark.pyspark.python names: have it on every node, or in the archive "
@@ -65,7 +70,7 @@ VERSIONS = "Python in worker has different version: 3.12 than that in driver: 3.
     [
         (
             "import pyarrow as pa\nModuleNotFoundError: No module named 'pyarrow'\n\tat x",
-            f"{WORKER}No module named 'pyarrow'; pip install pyarrow there",
+            f"{WORKER}No module named 'pyarrow'; {ELSE} pip install pyarrow there",
         ),
         (
             (
@@ -74,14 +79,14 @@ VERSIONS = "Python in worker has different version: 3.12 than that in driver: 3.
             ),
             (
                 f"{WORKER}PyArrow >= 18.0.0 must be installed; however, it was not found; "
-                "pip install 'pyarrow>=18.0.0' there"
+                f"{ELSE} pip install 'pyarrow>=18.0.0' there"
             ),
         ),
         (
             "ImportError: PyArrow >= 4.0.0 must be installed; however, your version was 3.0.0.\nx",
             (
                 f"{WORKER}PyArrow >= 4.0.0 must be installed; however, your version was 3.0.0; "
-                "pip install 'pyarrow>=4.0.0' there"
+                f"{ELSE} pip install 'pyarrow>=4.0.0' there"
             ),
         ),
         (
@@ -118,6 +123,78 @@ def test_what_keeps_a_worker_from_beginning(text: str, sentence: str) -> None:
     assert str(raised) == sentence
 
 
+# PySpark 4.3 and 3.5.
+ABSENT = (
+    "\n: org.apache.spark.SparkClassNotFoundException: [DATA_SOURCE_NOT_FOUND] Failed to find the "
+    "data source: kafka_fast. Make sure the provider name is correct and the package is properly "
+    "registered and compatible with your Spark version. SQLSTATE: 42K02\n\tat org"
+)
+ABSENT_35 = (
+    "org.apache.spark.SparkClassNotFoundException: [DATA_SOURCE_NOT_FOUND] Failed to find the data "
+    "source: kafka_fast. Please find packages at `https://spark.apache.org/third-party-projects`."
+)
+
+
+def of_spark(monkeypatch: pytest.MonkeyPatch, version: str, text: str) -> str:
+    """Return what `kafka_error` says of this text of this PySpark."""
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__=version))
+    error = kafka_error(RuntimeError(text))
+    assert type(error) is SparkSetupError
+    return str(error)
+
+
+@pytest.mark.parametrize(
+    ("environment", "where"),
+    [
+        ({}, "the python3 of the PATH, here /bin/python3, because PYSPARK_PYTHON names none"),
+        ({"PYSPARK_PYTHON": "/v/python"}, "the Python that PYSPARK_PYTHON names (/v/python)"),
+        (
+            {"PYSPARK_PYTHON": "/v/python", "PYSPARK_DRIVER_PYTHON": "py"},
+            "the Python that PYSPARK_DRIVER_PYTHON names (py, here /bin/py)",
+        ),
+    ],
+)
+def test_a_format_that_is_not_found(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], where: str
+) -> None:
+    """Regression: Spark says DATA_SOURCE_NOT_FOUND, and nothing said why."""
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(
+        "shutil.which", lambda name: name if name.startswith("/") else f"/bin/{name}"
+    )
+    assert of_spark(monkeypatch, "4.3.0", ABSENT) == (
+        f"Spark looks for format('kafka_fast') in {where}, and found no kafka_fast there: {ELSE} "
+        "pip install kafka_fast there"
+    )
+    assert kafka_error(RuntimeError(ABSENT.replace("kafka_fast", "kafka_fast_2"))) is None
+
+
+def test_a_pyspark_that_has_no_formats_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = of_spark(monkeypatch, "3.5.3", ABSENT_35)
+    assert said.startswith("format('kafka_fast') needs PySpark 4.0")
+
+
+def test_a_server_that_does_not_find_the_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__="4.3.0"))
+    of_server = type("Error", (Exception,), {"__module__": "pyspark.errors.exceptions.connect"})
+    assert str(kafka_error(of_server(ABSENT))) == (
+        "Spark looks for format('kafka_fast') in the Python of the Spark Connect server, and found "
+        "no kafka_fast there: pip install kafka_fast there"
+    )
+
+
+@pytest.mark.parametrize("module", ["kafka_fast", "pyspark_kafka_fast", "kafka_fast.spark.report"])
+def test_a_python_of_sparks_without_kafka_fast(module: str) -> None:
+    text = f"[PYTHON_DATA_SOURCE_ERROR] x\nModuleNotFoundError: No module named '{module}'\n SQL"
+    assert str(job_that_fails(PythonException(text))) == (
+        "a Python that Spark runs beside the driver or in a worker has no kafka_fast (No module "
+        f"named '{module}'): {ELSE} pip install kafka_fast there"
+    )
+
+
 def test_what_the_driver_itself_lacks() -> None:
     raised = job_that_fails(
         ImportError("Pandas >= 2.2.0 must be installed; however, it was not found.")
@@ -133,6 +210,7 @@ def test_what_the_driver_itself_lacks() -> None:
     [
         "ModuleNotFoundError: No module named 'pandas'",  # a function's of the input
         "ModuleNotFoundError: No module named 'pyarrow.cuda'",
+        "ModuleNotFoundError: No module named 'kafka_faster'",
         'Cannot run program "/python/bin/ffmpeg": error=2, No such file or directory',
         "NumPy >= 1.23 must be installed; however, it was not found.",
     ],

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
 import ssl
 import sys
+import traceback
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +26,13 @@ from kafka_fast.errors import (
     broker_error,
 )
 from kafka_fast.spark import KafkaDeliveryError, SparkSetupError
-from kafka_fast.spark.task_errors import MARK, TaskError, carried, read_task_error, task_error
+from kafka_fast.spark.task_errors import (
+    MARK,
+    TaskError,
+    carried,
+    carrying,
+    read_task_error,
+)
 
 PLACE = "(Spark task 5, attempt 2, on worker-7)"
 
@@ -38,9 +46,17 @@ def _in_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.node", lambda: "worker-7")
 
 
+def failing(error: BaseException) -> Iterator[int]:
+    """Yield a row, and fail."""
+    yield 1
+    raise error
+
+
 def there_and_back(error: KafkaError) -> KafkaError:
-    """Return what the driver makes of an error, deep in Spark's text."""
-    text = f"Job aborted\n{MARK}not this\n  File x: {task_error(error)}\n\tat org.apache.Spark(1)"
+    """Return what the driver makes of a task's error, deep in Spark's text."""
+    with pytest.raises(TaskError) as raised:
+        list(carried(failing(error)))
+    text = f"Job aborted\n{MARK}not this\n  File x: {raised.value}\n\tat org.apache.Spark(1)"
     found = read_task_error(text)
     assert found is not None
     return found
@@ -138,19 +154,34 @@ def test_text_of_somebody_else_is_no_error(text: str) -> None:
 
 
 def test_rows_pass_and_what_is_not_kafkas_is_raised_as_it_is() -> None:
-    def rows(error: BaseException | None) -> Iterator[int]:
-        yield 1
-        if error is not None:
-            raise error
-
-    assert list(carried(rows(None))) == [1]
+    assert list(carried([1])) == [1]
     with pytest.raises(ZeroDivisionError):
-        list(carried(rows(ZeroDivisionError())))
-    cause = ValueError("why")
+        list(carried(failing(ZeroDivisionError())))
+
+
+def test_the_sentence_is_the_first_line_of_what_spark_shows() -> None:
     error = UsageError("what")
-    error.__cause__ = cause
+    error.__cause__ = ValueError("why")
     with pytest.raises(TaskError) as raised:
-        list(carried(rows(error)))
-    assert raised.value.__cause__ is cause
-    assert raised.traceback[-1].name == "rows"  # the executor's log shows where it happened
-    assert str(raised.value).splitlines()[0] == f"what {PLACE}"
+        list(carried(failing(error)))
+    assert raised.traceback[-1].name == "failing"  # the executor's log shows where it happened
+    for _ in range(2):
+        shown = "".join(traceback.format_exception(raised.value)).splitlines()
+        assert shown[0] == f"kafka_fast.errors.UsageError: what {PLACE}"
+        assert shown[-2:] == ["The cause:", "ValueError: why"]
+        raised.value.__cause__ = None  # as PySpark does where it shows a shorter traceback
+
+
+def test_a_function_of_the_planner_is_in_no_task() -> None:
+    @carrying
+    def plan(topic: str, *, fails: bool) -> str:
+        if fails:
+            raise UsageError(f"no {topic}")
+        return topic
+
+    assert plan("t", fails=False) == "t"
+    assert list(inspect.signature(plan).parameters) == ["topic", "fails"]  # PySpark looks at these
+    with pytest.raises(TaskError) as raised:
+        plan("t", fails=True)
+    assert str(read_task_error(str(raised.value))) == "no t"
+    assert str(raised.value).splitlines()[0] == "no t"

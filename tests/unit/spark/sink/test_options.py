@@ -62,6 +62,18 @@ def test_kafkas_properties_are_checked(name: str) -> None:
 
 def test_what_spark_adds_is_known(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "kafka_fast"):
-        options(stream=True, path="x", checkpointLocation="/c", topicc="t")
-    (message,) = [record.getMessage() for record in caplog.records]
-    assert message == "the option 'topicc' is not known and is ignored; did you mean 'topic'?"
+        options(stream=True, path="x", checkpointLocation="/c", queryName="q")
+    assert not caplog.records
+
+
+def test_a_misspelt_option_is_refused() -> None:
+    with pytest.raises(UsageError) as raised:
+        options(topicc="t")
+    assert str(raised.value) == "unknown option 'topicc'; did you mean 'topic'?"
+
+
+def test_options_of_a_source_mean_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """A mapping that both sides share: includeHeaders is like dedupeHeaders."""
+    with caplog.at_level(logging.WARNING, "kafka_fast"):
+        options(subscribe="t", includeHeaders="true", startingOffsets="earliest")
+    assert not caplog.records

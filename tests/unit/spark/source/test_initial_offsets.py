@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from platform import node
 
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.source.initial_offsets import NOTE, GroupStore, LocationStore, store_of
+from kafka_fast.spark.source.initial_offsets import (
+    NOTE,
+    GroupStore,
+    LocationStore,
+    check_location,
+    store_of,
+)
 from kafka_fast.spark.source.subscription import SourceSubscription
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.spark.source.fakes import A, B, FakeClient, options
@@ -40,6 +48,41 @@ def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "offsets").write_text(content)
     with pytest.raises(UsageError, match="is not a file of first offsets"):
         LocationStore(str(tmp_path / "offsets"), TOPIC).load()
+
+
+@pytest.mark.parametrize("shape", ["{}", "file://{}", "{}/none/"])
+def test_a_directory_is_no_file(tmp_path: Path, shape: str) -> None:
+    """Regression: it was an OSError of pyarrow's, once the query ran."""
+    location = shape.format(tmp_path)
+    with pytest.raises(UsageError) as raised:
+        check_location(options(initialOffsetsLocation=location))
+    assert str(raised.value) == (
+        f"initialOffsetsLocation {location} is a directory: name a file in it, such as "
+        "first-offsets"
+    )
+    with pytest.raises(UsageError, match="is a directory"):
+        LocationStore(location, TOPIC).load()
+
+
+def test_a_location_that_may_be_a_file(location: str) -> None:
+    check_location(options())
+    check_location(options(initialOffsetsLocation=location))
+    LocationStore(location, TOPIC).keep(OFFSETS)
+    check_location(options(initialOffsetsLocation=location))
+
+
+@pytest.mark.parametrize("use", [LocationStore.check, LocationStore.load])
+def test_a_file_system_that_is_not_there(use: Callable[[LocationStore], object]) -> None:
+    with pytest.raises(UsageError) as raised:
+        use(LocationStore("nowhere://me:hush@host/offsets", TOPIC))
+    said = f"initialOffsetsLocation nowhere://****@host/offsets cannot be used on {node()}: "
+    assert str(raised.value).startswith(said)
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"cannot be used on .*directory"):
+        LocationStore(str(tmp_path / "file" / "offsets"), TOPIC).keep(OFFSETS)
 
 
 def test_a_group() -> None:

@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from kafka_fast.errors import ConfigError, UsageError
+from kafka_fast.spark.format_options import SPARKS_OWN
 from kafka_fast.spark.source.options import source_options
 from tests.unit.spark.source.fakes import options
 
@@ -106,13 +107,17 @@ def test_kafkas_properties_are_checked(name: str, value: str) -> None:
         source_options({**LEAST, name: value})
 
 
-def test_unknown_options_are_named(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_misspelt_option_is_refused_before_what_it_leaves_out() -> None:
+    with pytest.raises(UsageError) as raised:
+        source_options({"kafka.bootstrap.servers": "a:1", "subscirbe": "t"})
+    assert str(raised.value) == "unknown option 'subscirbe'; did you mean 'subscribe'?"
+
+
+def test_options_of_a_sink_and_of_spark_mean_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "kafka_fast"):
-        options(startingOfsets="earliest", path="x", endingOffsets="latest")
-    (message,) = [record.getMessage() for record in caplog.records]
-    assert message == (
-        "the option 'startingofsets' is not known and is ignored; did you mean 'startingoffsets'?"
-    )
+        options(path="x", topic="t", dedupeHeaders="true", checkpointLocation="c", queryName="q")
+        options(**dict.fromkeys(SPARKS_OWN, "x"))
+    assert not caplog.records
 
 
 def test_a_group_is_not_needed(caplog: pytest.LogCaptureFixture) -> None:
