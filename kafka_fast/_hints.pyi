@@ -1,7 +1,7 @@
 """Hints for those who use the names of another client: what kafka_fast calls the same thing."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 def name_attributes(owner: type, hints: Mapping[str, str]) -> None: ...
 def hint_at_names(
@@ -9,6 +9,8 @@ def hint_at_names(
     attributes: Mapping[str, str],
     arguments: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None: ...
+def refuse_new(owner: type, said: str) -> None: ...
+def refused_new(owner: Any, *arguments: Any, **named: Any) -> NoReturn: ...
 def name_type(owner: type, module: str, signature: str = "") -> None: ...
 
 class HintedMethod:

@@ -15,6 +15,7 @@ function's own vectorcall would do, but Python 3.11 does not go by it.)
 Thread: any, with the GIL.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -22,6 +23,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
         PyObject* tp_mro
+        PyObject* tp_dict
         const char* tp_name
         const char* tp_doc
         unsigned long tp_flags
@@ -127,6 +129,32 @@ def name_type(type owner not None, str module not None, str signature="") -> Non
     (<PyTypeObject*>owner).tp_name = PyBytes_AS_STRING(name)
     if signature:
         (<PyTypeObject*>owner).tp_doc = PyBytes_AS_STRING(doc)
+
+
+# ---- constructors ----
+
+cdef dict makers = {}  # class -> what its users are told who make an empty object
+
+
+@cython.binding(False)  # to inspect.signature it is like the `__new__` of any compiled class
+def refused_new(owner, *arguments, **named):
+    """Refuse to make an object without its fields."""
+    raise TypeError(makers[owner])
+
+
+def refuse_new(type owner not None, str said not None) -> None:
+    """Have `owner.__new__(owner)` raise a TypeError.
+
+    It would return an object without its fields, whose methods read from nowhere. Neither a call of
+    the class nor a `__new__` in Cython comes here: both go by the type's slot.
+
+    Args:
+        owner: A final compiled class: derived classes would get this `__new__` as their slot.
+        said: How such objects are made.
+    """
+    makers[owner] = said
+    (<dict><object>(<PyTypeObject*>owner).tp_dict)["__new__"] = refused_new
+    PyType_Modified(<PyTypeObject*>owner)
 
 
 # ---- arguments ----

@@ -1,4 +1,4 @@
-"""Points in time as users give them: Unix times in ms, or datetimes with a time zone.
+"""Times as users give them: timeouts, Unix times in ms, or datetimes with a time zone.
 
 A datetime without a time zone is refused everywhere. Only its author knows whether it is local or
 UTC; a wrong guess would be off by hours, and nobody would notice.
@@ -38,6 +38,17 @@ HOW_TO_GIVE_MS = "pass int(time.time() * 1000), or a datetime with a time zone"
 
 OF_FLOATS = f": time.time() has seconds, {HOW_TO_GIVE_MS}"
 """The end of an error about times that are floats."""
+
+
+def seconds(given: object) -> float:
+    """Return a timeout, which is a number of seconds.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise TypeError(f"a timeout is a number of seconds, not {given!r}")
+    return given
 
 
 @cache

@@ -59,7 +59,7 @@ ALLOWED: dict[str, set[str]] = {
     "serialization": {"errors", "types", "values", "json_text"},
     "config": {"errors", "logs", "secret", "values", "types", "serialization", "_version"},
     "_wire": {"errors"},
-    "record": {"_wire", "errors", "types", "_lazy"},
+    "record": {"_wire", "errors", "types", "_lazy", "_hints"},
     "protocol": {"_wire", "record", "errors", "types"},
     "dataplane": BASE | BYTES,
     "control": BASE | BYTES,

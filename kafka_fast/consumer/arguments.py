@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafka_fast import times
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import UsageError
 from kafka_fast.times import query_ms
@@ -59,7 +60,9 @@ def topic_names(given: Iterable[str]) -> frozenset[str]:
     """Return the names of topics without duplicates; a str is one name."""
     if isinstance(given, re.Pattern):
         raise TypeError(f"topics go by name; a pattern is given as pattern={given!r}")
-    return frozenset(map(topic_name, [given] if isinstance(given, str) else given))
+    return frozenset(
+        map(topic_name, [given] if isinstance(given, str) else _several(given, "topics"))
+    )
 
 
 def subscription(
@@ -117,7 +120,7 @@ def topic_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
             f"partitions are wanted, not the topic {given!r}: [TopicPartition({given!r}, 0)]; "
             "subscribe() takes topics"
         )
-    return list(dict.fromkeys(map(topic_partition, given)))
+    return list(dict.fromkeys(map(topic_partition, _several(given, "partitions"))))
 
 
 def offset_to_read(given: object, partition: TopicPartition) -> OffsetAndMetadata:
@@ -142,6 +145,21 @@ def offsets_to_read(
     return {partition: offset_to_read(at, partition) for partition, at in own}
 
 
+def times_by_partition(given: Mapping[TopicPartition, Any]) -> dict[TopicPartition, int]:
+    """Return the times at which records are looked for, in Unix ms."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"times come in a mapping, {{TopicPartition(...): time}}, not {given!r}")
+    own = ((topic_partition(partition), time) for partition, time in given.items())
+    return {partition: unix_ms(time, partition) for partition, time in own}
+
+
+def on_commit(given: Any) -> Any:
+    """Return a callback of a commit, or None."""
+    if given is not None and not callable(given):
+        raise TypeError(f"{given!r} cannot be called; a callback is called with offsets and error")
+    return given
+
+
 def unix_ms(given: object, what: object = "") -> int:
     """Return a time at which records are looked for, in Unix ms. Messages name `what`."""
     return query_ms(given, f"a time of {what}" if what else "a time")
@@ -149,10 +167,15 @@ def unix_ms(given: object, what: object = "") -> int:
 
 def seconds(given: object) -> float:
     """Return a timeout in seconds; a negative one is refused, as in Java."""
-    if isinstance(given, bool) or not isinstance(given, (int, float)):
-        raise TypeError(f"a timeout is a number of seconds, not {given!r}")
-    if not given >= 0:  # refuses NaN, too
-        raise UsageError(f"a timeout of {given} s")
+    timeout = times.seconds(given)
+    if not timeout >= 0:  # refuses NaN, too
+        raise UsageError(f"a timeout of {timeout} s")
+    return timeout
+
+
+def _several(given: Iterable[Any], what: str) -> Iterable[Any]:
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{what} come in a list or the like, not as {given!r}")
     return given
 
 

@@ -263,7 +263,10 @@ class ConsumerBase:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Refuse to be pickled."""
-        raise TypeError("a Consumer cannot be pickled: make one where it is needed")
+        raise TypeError(
+            "a Consumer cannot be pickled or copied: make one in each process (for Spark, use "
+            "format('kafka_fast'))"
+        )
 
     def __repr__(self) -> str:
         if not hasattr(self, "_reading"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.consumer.unread import Refill, Unread
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
@@ -23,6 +25,13 @@ class Batches:
         """
         self._unread = unread
         self._refill = refill
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled and copied."""
+        raise TypeError(
+            "a loop over a consumer cannot be pickled or copied: make a Consumer where it is "
+            "needed, and begin a loop there"
+        )
 
     def __iter__(self) -> Batches:
         return self

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.arguments import (
+    on_commit,
     seconds,
+    times_by_partition,
     topic_names,
-    topic_partition,
     topic_partitions,
-    unix_ms,
 )
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.membership import OnCommit
@@ -108,6 +108,7 @@ class ConsumerCalls:
         A commit that was begun goes on after an interruption: its outcome is not known, but its
         records are covered.
         """
+        on_commit(callback)
         with self._turn:
             membership, unread = self._steps.membership, self._steps.unread
             membership.group  # noqa: B018  raises without a group.id
@@ -157,7 +158,7 @@ class ConsumerCalls:
     ) -> Steps[dict[TopicPartition, OffsetAndTimestamp | None]]:
         """Return each partition's first record that is not older than a time."""
         with self._turn:
-            wanted = {topic_partition(it): unix_ms(at, it) for it, at in timestamps.items()}
+            wanted = times_by_partition(timestamps)
             found = yield from self.offsets_by_time(wanted, timeout)
             return {
                 partition: OffsetAndTimestamp(it.offset, it.timestamp, it.leader_epoch)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from kafka_fast.consumer.bounds import Bound, Topics
 from kafka_fast.consumer.client import Consumer
@@ -101,6 +101,13 @@ class RecordRange:
         self._consumer = consumer
         consumer.assign_ranges({it: span for it, span in ranges.items() if span})
         self._steps = consumer.read(timeout, max_records)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled and copied."""
+        raise TypeError(
+            "a RecordRange reads as it goes and cannot be pickled or copied: call read_range() "
+            "where the records are needed"
+        )
 
     def __iter__(self) -> Iterator[ConsumerRecords]:
         """Return the steps that are left."""

@@ -89,7 +89,7 @@ class ProducerBase:
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Refuse to be pickled."""
         raise TypeError(
-            "a Producer cannot be pickled: make one in each process (for Spark, use "
+            "a Producer cannot be pickled or copied: make one in each process (for Spark, use "
             "kafka_fast.spark.write_partition)"
         )
 

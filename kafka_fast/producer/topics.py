@@ -65,8 +65,11 @@ class ProducerTopics(TopicWaits):
         """Return the metadata of the topic's partitions; wait if there are none.
 
         Metadata are dropped when the topic was not used for metadata.max.idle.ms; its queues stay.
-        Raises the errors of `need`.
+        Raises the errors of `need`, and TypeError for what is no name: in a request it would end
+        the control thread.
         """
+        if not isinstance(topic, str):
+            raise TypeError(f"topic must be str, not {type(topic).__name__}")
         self._queues.check_lives()
         cluster = self._control.cluster
         known = partition_infos(cluster.topic(topic))

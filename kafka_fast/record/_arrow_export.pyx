@@ -38,6 +38,7 @@ from kafka_fast.record._arrow_structs cimport *
 from kafka_fast.record._reader cimport BatchBytes
 from kafka_fast.record._slices cimport RecordSlice
 
+from kafka_fast._hints import name_type, refuse_new
 from kafka_fast.errors import SerializationError, UsageError
 
 cdef extern from "Python.h" nogil:
@@ -137,6 +138,12 @@ cdef class ArrowRecords:
 
     def __init__(self) -> None:
         raise TypeError("ArrowRecords come from ConsumerRecords.arrow()")
+
+    def __reduce__(self):
+        raise TypeError(
+            "ArrowRecords refer to fetched buffers and cannot be pickled or copied: make a table "
+            "of them, such as pyarrow.table(records), which can"
+        )
 
     def __len__(self) -> int:
         cdef RecordSlice part
@@ -296,6 +303,12 @@ cdef class ArrowSteps:
     def __init__(self) -> None:
         raise TypeError("ArrowSteps come from RecordRange.arrow()")
 
+    def __reduce__(self):
+        raise TypeError(
+            "ArrowSteps read as they go and cannot be pickled or copied: call read_range() where "
+            "the records are needed"
+        )
+
     def __arrow_c_schema__(self):
         """Return the table's type as a PyCapsule."""
         return self.shape.__arrow_c_schema__()
@@ -442,3 +455,9 @@ cdef void free_stream(object capsule) noexcept:
     if stream.release != NULL:
         stream.release(stream)
     free(stream)
+
+
+name_type(ArrowRecords, "kafka_fast")
+refuse_new(ArrowRecords, "ArrowRecords come from ConsumerRecords.arrow()")
+name_type(ArrowSteps, "kafka_fast")
+refuse_new(ArrowSteps, "ArrowSteps come from RecordRange.arrow()")

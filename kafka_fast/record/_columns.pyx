@@ -10,6 +10,8 @@ from kafka_fast.record._records cimport Records
 
 from typing import NamedTuple
 
+from kafka_fast._hints import name_type, refuse_new
+
 
 @cython.final
 cdef class BytesColumn:
@@ -30,6 +32,9 @@ cdef class BytesColumn:
 
     def __init__(self) -> None:
         raise TypeError("a BytesColumn comes from columns()")
+
+    def __reduce__(self):
+        raise TypeError("a BytesColumn cannot be pickled or copied: use to_list()")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -121,11 +126,19 @@ cdef object int64_column(Records records, bint of_timestamps):
     return readonly_view(buffer, "q")
 
 
-def columns(Records records not None) -> Columns:
+def columns(records) -> Columns:
     """Return the records as columns; the buffers are copies, owned by the result."""
+    if not isinstance(records, Records):
+        raise TypeError(
+            f"columns() takes the Records of RecordBatch.records(), not {type(records).__name__}"
+        )
     return Columns(
         int64_column(records, False),
         int64_column(records, True),
         bytes_column(records, True),
         bytes_column(records, False),
     )
+
+
+name_type(BytesColumn, "kafka_fast.record")
+refuse_new(BytesColumn, "a BytesColumn comes from columns()")

@@ -33,6 +33,7 @@ from kafka_fast.record._records cimport Records, new_records
 
 from zlib import crc32
 
+from kafka_fast._hints import name_type, refuse_new
 from kafka_fast.errors import CorruptBatchError
 from kafka_fast.record._compress import OverLimitError
 from kafka_fast.record.compression import MAX_SIZE, PLACES_SIZE, output_limit, too_large, unpack
@@ -90,6 +91,12 @@ cdef class RecordBatch:
 
     def __init__(self) -> None:
         raise TypeError("a RecordBatch comes from read_batches()")
+
+    def __reduce__(self):
+        raise TypeError(
+            "a RecordBatch is a view on its buffer and cannot be pickled or copied: use "
+            "bytes(batch.data), and read_batches() where it is needed"
+        )
 
     @property
     def base_offset(self) -> int:
@@ -476,3 +483,8 @@ def read_batches(object data not None) -> RecordBatches:
         left -= batch.size_
     rest = PyMemoryView_FromObject(data).cast("B").toreadonly()
     return RecordBatches(batches, rest[source.size - left:], partial_size)
+
+
+name_type(RecordBatch, "kafka_fast.record")
+refuse_new(RecordBatch, "a RecordBatch comes from read_batches()")
+name_type(RecordBatches, "kafka_fast.record")

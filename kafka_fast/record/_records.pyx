@@ -3,12 +3,16 @@
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.number cimport PyIndex_Check
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t
 
+from kafka_fast.record._arguments cimport pairs, whole
 from kafka_fast.record._layout cimport (
     kf_read_span, kf_read_varint, kf_reader, kf_reader_of, kf_span,
 )
+
+from kafka_fast._hints import name_type, refuse_new
 
 
 @cython.final
@@ -25,13 +29,13 @@ cdef class Record:
     """
 
     def __init__(
-        self, int64_t offset, int64_t timestamp_ms, bytes key, bytes value, headers=()
+        self, offset, timestamp_ms, key, value, headers=()
     ) -> None:
-        self.offset = offset
-        self.timestamp_ms = timestamp_ms
-        self.key = key
-        self.value = value
-        self.headers = tuple(headers)
+        self.offset = whole(offset, "offset", 64)
+        self.timestamp_ms = whole(timestamp_ms, "timestamp_ms", 64)
+        self.key = bytes_or_none(key, "key")
+        self.value = bytes_or_none(value, "value")
+        self.headers = pairs(headers)
 
     cdef tuple parts(self):
         return (self.offset, self.timestamp_ms, self.key, self.value, self.headers)
@@ -52,6 +56,12 @@ cdef class Record:
             f"Record(offset={self.offset}, timestamp_ms={self.timestamp_ms}, key={self.key!r}, "
             f"value={self.value!r}, headers={self.headers!r})"
         )
+
+
+cdef bytes bytes_or_none(object part, str what):
+    if part is not None and type(part) is not bytes:
+        raise TypeError(f"{what} is bytes or None, not {type(part).__name__}: {part!r}")
+    return part
 
 
 cdef object bytes_at(const uint8_t* base, int32_t pos, int32_t size):
@@ -100,6 +110,12 @@ cdef class Records:
     def __init__(self) -> None:
         raise TypeError("Records come from RecordBatch.records()")
 
+    def __reduce__(self):
+        raise TypeError(
+            "Records refer to the bytes of their batch and cannot be pickled or copied: use "
+            "list(records)"
+        )
+
     def __dealloc__(self):
         PyMem_RawFree(self.spans)
 
@@ -143,6 +159,8 @@ cdef class Records:
         cdef Py_ssize_t at
         if isinstance(index, slice):
             return [self.record_at(i) for i in range(*index.indices(self.count))]
+        if not PyIndex_Check(index):
+            raise TypeError(f"the index of a record is an int or a slice, not {index!r}")
         at = index
         if at < 0:
             at += self.count
@@ -179,3 +197,8 @@ cdef class Records:
         """Return the timestamps in Unix ms."""
         cdef Py_ssize_t i
         return [self.spans[i].timestamp for i in range(self.count)]
+
+
+name_type(Record, "kafka_fast.record")
+name_type(Records, "kafka_fast.record")
+refuse_new(Records, "Records come from RecordBatch.records()")

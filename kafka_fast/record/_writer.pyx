@@ -15,6 +15,7 @@ from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 from kafka_fast._wire._checksum cimport crc32c_update
+from kafka_fast.record._arguments cimport whole
 from kafka_fast.record._layout cimport (
     KF_ATTRIBUTE_CONTROL, KF_ATTRIBUTE_LOG_APPEND_TIME, KF_ATTRIBUTE_TRANSACTIONAL,
     KF_BATCH_HEADER_SIZE, KF_BATCH_LENGTH_PREFIX, KF_BATCH_MAGIC, KF_BATCH_POS_ATTRIBUTES,
@@ -25,6 +26,7 @@ from kafka_fast.record._layout cimport (
 
 import struct
 
+from kafka_fast._hints import name_type
 from kafka_fast.errors import UsageError
 from kafka_fast.record.compression import compress
 from kafka_fast.record.types import Codec, ControlType
@@ -108,25 +110,23 @@ cdef class RecordBatchBuilder:
         *,
         codec=Codec.NONE,
         level: int | None = None,
-        int64_t base_offset=0,
-        int32_t leader_epoch=-1,
-        int64_t producer_id=-1,
-        int16_t producer_epoch=-1,
-        int32_t base_sequence=-1,
+        base_offset=0,
+        leader_epoch=-1,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
         bint is_transactional=False,
         bint is_control=False,
-        log_append_time_ms: int | None = None,
+        log_append_time_ms=None,
     ) -> None:
         self.codec = Codec(codec)
         self.level = level
-        self.used = KF_BATCH_HEADER_SIZE
-        self.header.base_offset = base_offset
-        self.header.leader_epoch = leader_epoch
-        self.header.producer_id = producer_id
-        self.header.producer_epoch = producer_epoch
-        self.header.base_sequence = base_sequence
+        self.header.base_offset = whole(base_offset, "base_offset", 64)
+        self.header.leader_epoch = <int32_t>whole(leader_epoch, "leader_epoch", 32)
+        self.header.producer_id = whole(producer_id, "producer_id", 64)
+        self.header.producer_epoch = <int16_t>whole(producer_epoch, "producer_epoch", 16)
+        self.header.base_sequence = <int32_t>whole(base_sequence, "base_sequence", 32)
         self.header.attributes = <int16_t>self.codec
-        self.header.last_offset_delta = -1
         self.header.base_timestamp = -1
         self.header.max_timestamp = -1
         if is_transactional:
@@ -134,11 +134,21 @@ cdef class RecordBatchBuilder:
         if is_control:
             self.header.attributes |= KF_ATTRIBUTE_CONTROL
         if log_append_time_ms is not None:
-            self.log_append_time_ms = log_append_time_ms
+            self.log_append_time_ms = whole(log_append_time_ms, "log_append_time_ms", 64)
             self.header.attributes |= KF_ATTRIBUTE_LOG_APPEND_TIME
+
+    def __cinit__(self):
+        self.used = KF_BATCH_HEADER_SIZE
+        self.codec = Codec.NONE
+        self.header.last_offset_delta = -1
 
     def __dealloc__(self):
         PyMem_RawFree(self.data)
+
+    def __reduce__(self):
+        raise TypeError(
+            "a RecordBatchBuilder cannot be pickled or copied: build() the batch, which is bytes"
+        )
 
     cdef int reserve(self, size_t more) except -1:
         cdef size_t capacity = max(self.capacity, <size_t>FIRST_CAPACITY)
@@ -155,7 +165,7 @@ cdef class RecordBatchBuilder:
         return 0
 
     def append(
-        self, key, value, int64_t timestamp_ms, headers=(), *, offset_delta: int | None = None
+        self, key, value, timestamp_ms, headers=(), *, offset_delta=None
     ) -> int:
         """Add a record; return its offset delta, its number in the batch.
 
@@ -170,14 +180,17 @@ cdef class RecordBatchBuilder:
             UsageError: the batch would exceed 2 GiB, or the offset delta does not rise.
         """
         cdef int32_t delta = self.header.last_offset_delta + 1
+        cdef int32_t given_delta
+        cdef int64_t at = whole(timestamp_ms, "timestamp_ms", 64)
         cdef kf_record record
         cdef Py_buffer key_view
         cdef Py_buffer value_view
         cdef bytes encoded = encode_headers(headers) if headers else None
         if offset_delta is not None:
-            if offset_delta < delta:
-                raise UsageError(f"offset delta {offset_delta} after {delta - 1}: they must rise")
-            delta = offset_delta
+            given_delta = <int32_t>whole(offset_delta, "offset_delta", 32)
+            if given_delta < delta:
+                raise UsageError(f"offset delta {given_delta} after {delta - 1}: they must rise")
+            delta = given_delta
         record.headers = NULL
         record.headers_size = 0
         if encoded is not None:
@@ -187,7 +200,7 @@ cdef class RecordBatchBuilder:
         try:
             hold(value, &value_view, &record.value, &record.value_len)
             try:
-                self.put(&record, timestamp_ms, delta)
+                self.put(&record, at, delta)
             finally:
                 release(value, &value_view)
         finally:
@@ -220,7 +233,7 @@ cdef class RecordBatchBuilder:
         """Size of the batch so far, in bytes without compression."""
         return self.used
 
-    def build(self, *, last_offset_delta: int | None = None) -> bytes:
+    def build(self, *, last_offset_delta=None) -> bytes:
         """Return the batch with its CRC. The builder can go on and build again.
 
         Args:
@@ -228,18 +241,20 @@ cdef class RecordBatchBuilder:
                 compaction has removed. Without any record, the result is an empty batch.
         """
         cdef kf_batch_header header = self.header
+        cdef int32_t given_delta
         cdef bytes out
         cdef bytes packed
         cdef uint8_t* at
         cdef const uint8_t* records
         cdef size_t size = self.used - KF_BATCH_HEADER_SIZE
         if last_offset_delta is not None:
-            if last_offset_delta < header.last_offset_delta:
+            given_delta = <int32_t>whole(last_offset_delta, "last_offset_delta", 32)
+            if given_delta < header.last_offset_delta:
                 raise UsageError(
-                    f"last offset delta {last_offset_delta} is below the last record's, "
+                    f"last offset delta {given_delta} is below the last record's, "
                     f"{header.last_offset_delta}"
                 )
-            header.last_offset_delta = last_offset_delta
+            header.last_offset_delta = given_delta
         if header.last_offset_delta < 0:
             raise UsageError("a batch without records needs a last offset delta")
         if header.attributes & KF_ATTRIBUTE_LOG_APPEND_TIME != 0:
@@ -290,12 +305,12 @@ cdef int release(object data, Py_buffer* view) except -1:
 def build_control_batch(
     kind: ControlType,
     *,
-    int64_t base_offset,
-    int64_t producer_id,
-    int16_t producer_epoch,
-    int64_t timestamp_ms,
-    int32_t coordinator_epoch=0,
-    int32_t leader_epoch=-1,
+    base_offset,
+    producer_id,
+    producer_epoch,
+    timestamp_ms,
+    coordinator_epoch=0,
+    leader_epoch=-1,
 ) -> bytes:
     """Return the control batch that ends a transaction of this producer."""
     builder = RecordBatchBuilder(
@@ -307,16 +322,17 @@ def build_control_batch(
         is_control=True,
     )
     key = struct.pack(">hh", 0, ControlType(kind))
-    builder.append(key, struct.pack(">hi", 0, coordinator_epoch), timestamp_ms)
+    value = struct.pack(">hi", 0, whole(coordinator_epoch, "coordinator_epoch", 32))
+    builder.append(key, value, timestamp_ms)
     return builder.build()
 
 
 def stamp_batch(
     object batch not None,
     *,
-    int64_t base_offset,
-    int32_t leader_epoch,
-    log_append_time_ms: int | None = None,
+    base_offset,
+    leader_epoch,
+    log_append_time_ms=None,
 ) -> None:
     """Write a produced batch's offset and leader epoch into it, as a leader does on append.
 
@@ -337,6 +353,12 @@ def stamp_batch(
     cdef kf_batch_header header
     cdef uint8_t* at
     cdef size_t records_size
+    cdef int64_t offset = whole(base_offset, "base_offset", 64)
+    cdef int32_t epoch = <int32_t>whole(leader_epoch, "leader_epoch", 32)
+    cdef int64_t append_time = (
+        -1 if log_append_time_ms is None
+        else whole(log_append_time_ms, "log_append_time_ms", 64)
+    )
     PyObject_GetBuffer(batch, &view, PyBUF_WRITABLE)
     try:
         reader = kf_reader_of(view.buf, <size_t>view.len)
@@ -349,14 +371,17 @@ def stamp_batch(
             raise UsageError(f"{view.len} bytes that are not exactly one record batch v2")
         at = <uint8_t*>view.buf
         records_size = <size_t>view.len - KF_BATCH_HEADER_SIZE
-        header.base_offset = base_offset
-        header.leader_epoch = leader_epoch
+        header.base_offset = offset
+        header.leader_epoch = epoch
         if log_append_time_ms is not None:
             header.attributes |= KF_ATTRIBUTE_LOG_APPEND_TIME
-            header.max_timestamp = log_append_time_ms
+            header.max_timestamp = append_time
             put_header(at, records_size, &header)
         else:
             kf_batch_header_put(at, &header)
             kf_put_i32(at + KF_BATCH_POS_CRC, <int32_t>header.crc)
     finally:
         PyBuffer_Release(&view)
+
+
+name_type(RecordBatchBuilder, "kafka_fast.record")

@@ -114,6 +114,9 @@ def decompress(codec: Codec, data: Buffer, *, max_size: int = MAX_SIZE, magic: i
         UsageError: neither a C library nor a package serves this codec.
     """
     codec = Codec(codec)
+    for name, number in (("max_size", max_size), ("magic", magic)):
+        if not isinstance(number, int):
+            raise TypeError(f"{name} is an int, not {type(number).__name__}: {number!r}")
     view = memoryview(data).cast("B")
     limit = output_limit(len(view), max_size)
     try:

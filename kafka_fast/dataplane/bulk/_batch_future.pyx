@@ -33,6 +33,7 @@ from kafka_fast.dataplane.core.state cimport *
 from kafka_fast._hints import hint_at_names, name_type
 from kafka_fast.errors import DeliveryError, Outcome
 from kafka_fast.peer_names import BATCH_FUTURE
+from kafka_fast.times import seconds
 from kafka_fast.types import BatchResult, PartitionResult, RecordMetadata, TopicPartition
 
 cdef extern from "Python.h":
@@ -136,6 +137,12 @@ cdef class BatchFuture:
             raise TypeError("BatchFuture is made by Producer.send_many and Producer.send_table")
         self.queues = queues
         self.refused = []
+
+    def __reduce__(self):
+        raise TypeError(
+            "a BatchFuture cannot be pickled or copied, as its records are sent by this process: "
+            "use its result(), a BatchResult"
+        )
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -345,7 +352,7 @@ cdef class BatchFuture:
         if not self.done():
             self.queues.check_may_wait()
             if timeout is not None:
-                deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
+                deadline = shared.env.now(shared.env.context) + max(<double>seconds(timeout), 1e-9)
             self.urge()
             while not self.done():
                 item = &self.slices.items[self.ended]
@@ -481,8 +488,11 @@ cdef class AwaitAll:
 
     cdef BatchFuture future
 
-    def __init__(self, BatchFuture future):
+    def __init__(self, BatchFuture future not None):
         self.future = future
+
+    def __reduce__(self):
+        raise TypeError("an await cannot be pickled or copied: await the BatchFuture again")
 
     def __iter__(self):
         return self

@@ -78,7 +78,10 @@ cdef class ReadyCall:
 
     def __reduce__(self):
         """Refuse to be copied, as coroutines do: a copy would do the work once more."""
-        raise TypeError(f"cannot pickle '{self.name()}' object")
+        raise TypeError(
+            f"a call of {self.name()} cannot be pickled or copied: await it, and use what it "
+            "returns"
+        )
 
     # What asyncio and debuggers read of coroutines.
 

@@ -15,7 +15,7 @@ from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
 from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator
 from kafka_fast.dataplane.fetch._record_loop cimport RecordLoop
 
-from kafka_fast._hints import name_type
+from kafka_fast._hints import name_type, refuse_new
 
 
 @cython.final
@@ -68,4 +68,5 @@ cdef class NextRecord(ReadyCall):
 
 send_in_steps(NextRecord)
 name_type(AsyncRecords, "kafka_fast.aio")
+refuse_new(AsyncRecords, "a loop is begun by aiter(consumer)")
 name_type(NextRecord, "kafka_fast.aio")

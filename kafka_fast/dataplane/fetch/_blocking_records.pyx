@@ -12,7 +12,7 @@ from kafka_fast.dataplane.fetch._consumer_record cimport ConsumerRecord
 from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator, record_at
 from kafka_fast.dataplane.fetch._record_loop cimport RecordLoop
 
-from kafka_fast._hints import name_type
+from kafka_fast._hints import name_type, refuse_new
 
 
 @cython.final
@@ -49,3 +49,4 @@ cdef class BlockingRecords(RecordLoop):
 
 
 name_type(BlockingRecords, "kafka_fast")
+refuse_new(BlockingRecords, "a loop is begun by iter(consumer)")

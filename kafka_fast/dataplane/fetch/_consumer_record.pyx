@@ -10,15 +10,16 @@ Thread: the caller's, with the GIL.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, uint8_t
 
+from kafka_fast.record._arguments cimport pairs, whole
 from kafka_fast.record._layout cimport kf_span
 from kafka_fast.record._records cimport Records, read_headers
 from kafka_fast.record._slices cimport Origin, new_origin
 
 from types import GenericAlias
 
-from kafka_fast._hints import hint_at_names, name_type
+from kafka_fast._hints import hint_at_names, name_type, refuse_new
 from kafka_fast.peer_names import RECORD
 from kafka_fast.record.types import NO_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
 
@@ -130,16 +131,16 @@ cdef class ConsumerRecord:
 
     def __init__(
         self,
-        str topic not None,
-        int32_t partition,
-        int64_t offset,
+        topic,
+        partition,
+        offset,
         key=None,
         value=None,
         *,
-        int64_t timestamp_ms=NO_TIMESTAMP,
-        int8_t timestamp_type=0,
+        timestamp_ms=NO_TIMESTAMP,
+        timestamp_type=0,
         headers=(),
-        int32_t leader_epoch=NO_LEADER_EPOCH,
+        leader_epoch=NO_LEADER_EPOCH,
         serialized_key_size=None,
         serialized_value_size=None,
     ) -> None:
@@ -158,15 +159,20 @@ cdef class ConsumerRecord:
             serialized_key_size: None takes the length of a key that is bytes.
             serialized_value_size: the same for the value.
         """
-        self.origin = new_origin(topic, partition, leader_epoch,
-                                 <int8_t>TimestampType(timestamp_type))
-        self.offset = offset
-        self.timestamp_ms = timestamp_ms
+        if not isinstance(topic, str):
+            raise TypeError(f"topic is a str, not {type(topic).__name__}: {topic!r}")
+        self.origin = new_origin(
+            topic, <int32_t>whole(partition, "partition", 32),
+            <int32_t>whole(leader_epoch, "leader_epoch", 32),
+            <int8_t>TimestampType(timestamp_type),
+        )
+        self.offset = whole(offset, "offset", 64)
+        self.timestamp_ms = whole(timestamp_ms, "timestamp_ms", 64)
         self.key_ = key
         self.value_ = value
-        self.headers_ = tuple(headers)
-        self.key_size = size_of(key) if serialized_key_size is None else serialized_key_size
-        self.value_size = size_of(value) if serialized_value_size is None else serialized_value_size
+        self.headers_ = pairs(headers)
+        self.key_size = size_of(key, serialized_key_size, "serialized_key_size")
+        self.value_size = size_of(value, serialized_value_size, "serialized_value_size")
 
     cdef object read_key(self):
         if self.key_ is UNREAD:
@@ -253,7 +259,10 @@ cdef class ConsumerRecord:
         )
 
 
-cdef int32_t size_of(object part) except -2:
+cdef int32_t size_of(object part, object size, str what) except? -2:
+    """Return a size that is given, or else the length of a part that is bytes."""
+    if size is not None:
+        return <int32_t>whole(size, what, 32)
     return <int32_t>len(part) if type(part) is bytes else -1
 
 
@@ -282,3 +291,4 @@ name_type(
     "serialized_value_size=None)",
 )
 hint_at_names(ConsumerRecord, RECORD)
+refuse_new(ConsumerRecord, "ConsumerRecord(topic, partition, offset, ...) makes a record")

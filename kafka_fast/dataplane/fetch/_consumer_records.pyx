@@ -16,6 +16,7 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.list cimport PyList_New
+from cpython.number cimport PyIndex_Check
 from cpython.ref cimport Py_INCREF, Py_XINCREF
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -30,7 +31,7 @@ from kafka_fast.record._slices cimport RecordSlice
 from bisect import bisect_right
 from types import GenericAlias
 
-from kafka_fast._hints import hint_at_names, name_type
+from kafka_fast._hints import hint_at_names, name_type, refuse_new
 from kafka_fast.dataplane.fetch.frames import (
     package_for, rows_array, to_arrow, to_pandas, to_polars,
 )
@@ -96,6 +97,12 @@ cdef class RecordIterator:
 
     def __init__(self) -> None:
         raise TypeError("a RecordIterator comes from ConsumerRecords or iterate()")
+
+    def __reduce__(self):
+        raise TypeError(
+            "an iterator of records cannot be pickled or copied: begin another one with "
+            "iter(records)"
+        )
 
     @property
     def handed_out(self) -> int:
@@ -223,6 +230,11 @@ cdef class ConsumerRecords:
             for at in range(start, stop, step):
                 parts += self.cut(at, at + 1)
             return new_consumer_records(parts)
+        if not PyIndex_Check(index):
+            raise TypeError(
+                f"the index of a record is an int or a slice, not {index!r}; by_partition() has "
+                "the records of one partition"
+            )
         at = index
         if at < 0:
             at += self.count
@@ -484,8 +496,8 @@ cdef class ConsumerRecords:
 
     def __reduce__(self):
         raise TypeError(
-            "ConsumerRecords refer to fetched buffers and cannot be pickled: pickle list(records), "
-            "or records.to_arrow()"
+            "ConsumerRecords refer to fetched buffers and cannot be pickled or copied: use "
+            "list(records), or records.to_arrow()"
         )
 
     def __repr__(self) -> str:
@@ -498,5 +510,6 @@ def next_offset_of(RecordSlice part not None) -> int:
 
 
 name_type(RecordIterator, "kafka_fast.consumer")
+refuse_new(RecordIterator, "a RecordIterator comes from ConsumerRecords or iterate()")
 name_type(ConsumerRecords, "kafka_fast")
 hint_at_names(ConsumerRecords, RECORDS)

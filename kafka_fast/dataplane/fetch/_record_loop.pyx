@@ -42,6 +42,12 @@ cdef class RecordLoop:
     def __init__(self, RecordIterator records not None, object frame) -> None:
         self.frame = NULL if frame is None else <void*>frame
 
+    def __reduce__(self):
+        raise TypeError(
+            "a loop over a consumer cannot be pickled or copied: make a Consumer where it is "
+            "needed, and begin a loop there"
+        )
+
     cdef bint is_undisturbed(self) noexcept:
         """Return whether this loop got the latest record, and nobody has woken the consumer."""
         return self.records.asker == <void*>self

@@ -44,6 +44,7 @@ from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast._hints import hint_at_names, name_type
 from kafka_fast.peer_names import FUTURE
+from kafka_fast.times import seconds
 
 cdef extern from "Python.h":
     ctypedef void (*destructor)(PyObject*)
@@ -118,6 +119,12 @@ cdef class DeliveryFuture:
 
     def __cinit__(self):  # new_delivery does not come here
         raise TypeError("DeliveryFuture is made by Producer.send")
+
+    def __reduce__(self):
+        raise TypeError(
+            "a DeliveryFuture cannot be pickled or copied, as its record is sent by this process: "
+            "use its result(), a RecordMetadata"
+        )
 
     def done(self):
         """Return whether the record's fate is known."""
@@ -240,7 +247,7 @@ cdef int wait_until_known(DeliveryFuture future, timeout) except -1:
         raise cancelled_error()
     queues_of(future.batch).check_may_wait()
     if timeout is not None:
-        deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
+        deadline = shared.env.now(shared.env.context) + max(<double>seconds(timeout), 1e-9)
     if not wait_for(queues_of(future.batch), future.batch, index_of(future), 1, deadline):
         raise late(queues_of(future.batch), f"the record's delivery is not known after {timeout} s",
                    future.batch, deadline - timeout)
@@ -336,6 +343,9 @@ cdef class YieldFrom:
 
     def __init__(self):
         raise TypeError("YieldFrom is made when a handle is iterated over")
+
+    def __reduce__(self):
+        raise TypeError("an await cannot be pickled or copied: await the DeliveryFuture again")
 
     def __iter__(self):
         return self

@@ -62,7 +62,7 @@ def test_is_a_sequence(records: ConsumerRecords) -> None:
 
 
 def test_they_are_not_pickled_as_a_whole(records: ConsumerRecords) -> None:
-    with pytest.raises(TypeError, match=r"pickle list\(records\)"):
+    with pytest.raises(TypeError, match=r"use list\(records\)"):
         pickle.dumps(records)
     assert pickle.loads(pickle.dumps(list(records))) == list(records)
 

@@ -109,8 +109,8 @@ def test_kafkas_properties_are_checked(name: str, value: str) -> None:
 
 def test_a_misspelt_option_is_refused_before_what_it_leaves_out() -> None:
     with pytest.raises(UsageError) as raised:
-        source_options({"kafka.bootstrap.servers": "a:1", "subscirbe": "t"})
-    assert str(raised.value) == "unknown option 'subscirbe'; did you mean 'subscribe'?"
+        source_options({"kafka.bootstrap.servers": "a:1", "subscribes": "t"})
+    assert str(raised.value) == "unknown option 'subscribes'; did you mean 'subscribe'?"
 
 
 def test_options_of_a_sink_and_of_spark_mean_nothing(caplog: pytest.LogCaptureFixture) -> None:
