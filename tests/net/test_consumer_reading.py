@@ -343,7 +343,7 @@ class TestWaits:
             next(records)
 
     def test_a_consumer_is_not_pickled(self, consumer: Consumer) -> None:
-        with pytest.raises(TypeError, match="make one where it is needed"):
+        with pytest.raises(TypeError, match="make one in each process"):
             pickle.dumps(consumer)
 
     @pytest.mark.parametrize(
