@@ -89,7 +89,8 @@ class Brokers:
         body = self._body(request, node_id)
         is_basic = isinstance(request, ApiVersionsRequest | metadata.MetadataRequest)
         if not is_basic and self.is_odd(0.03):
-            body.throttle_time_ms = self.random.randrange(10, 300)  # type: ignore[attr-defined]
+            longest = self.random.choice([300, 300, 300, 2500])  # or longer than request.timeout.ms
+            body.throttle_time_ms = self.random.randrange(10, longest)  # type: ignore[attr-defined]
         return body
 
     def _body(self, request: Any, node_id: int) -> Response:

@@ -25,6 +25,7 @@ from kafka_fast.control.messages import (
     CloseReason,
     LinkClosed,
     OpenLink,
+    PauseLink,
     RawResponse,
     ResolveHost,
     SendRaw,
@@ -84,7 +85,8 @@ class Wire:
         self.node_id = node_id
         self.is_known = is_known  # the client knows which broker it leads to
         self.unanswered: set[int] = set()  # tokens
-        self.free_at = 0.0  # requests are answered in order
+        self.free_at = 0.0  # requests are answered in order, and none is read in a pause
+        self.paused_until = 0.0  # as the client knows it: the time of requests does not run
 
 
 class WorldControl(ClientControl[ConsumerSettings]):
@@ -235,6 +237,10 @@ class RequestWorld:
                     self._open(command)
                 case SendRaw():
                     self._send(command)
+                case PauseLink(link_id, seconds):
+                    if link_id in self._wires:
+                        wire = self._wires[link_id]
+                        wire.paused_until = max(wire.paused_until, self.now + seconds)
                 case CloseLink(link_id):
                     self._cut(link_id, CloseReason.BY_US)
                 case _:
@@ -281,7 +287,12 @@ class RequestWorld:
         self.at(command.timeout, lambda: self._expire(command, wire))
 
     def _expire(self, command: SendRaw, wire: Wire) -> None:
-        if command.token in wire.unanswered:
+        if command.token not in wire.unanswered:
+            return
+        deadline = wire.paused_until + command.timeout
+        if self.now < deadline:
+            self.at(deadline - self.now, lambda: self._expire(command, wire))
+        else:
             self._cut(wire.link_id, CloseReason.TIMEOUT)
 
     def _arrive(self, command: SendRaw, wire: Wire, request: Any, version: int) -> None:
@@ -295,6 +306,7 @@ class RequestWorld:
                 return
             wire.unanswered.discard(command.token)
             pause = getattr(body, "throttle_time_ms", 0) / 1000
+            wire.free_at = max(wire.free_at, self.now + pause)
             if pause and wire.is_known:
                 until = max(self.now + pause, self._paused.get(wire.node_id, 0.0))
                 self._paused[wire.node_id] = until
