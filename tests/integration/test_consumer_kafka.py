@@ -163,6 +163,7 @@ def test_who_reads_nothing_commits_the_epoch_that_was_committed(
     reader, idle, third = (consumer_on(group_id=group) for _ in range(3))
     reader.assign([partition])
     read(reader, 10)
+    reader.commit()
     reader.close()
     idle.assign([partition])
     assert idle.committed([partition]) == {partition: expected}
