@@ -196,8 +196,8 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Commit offsets for the group.
 
         Args:
-            upto: Records that are done, the last record that is done, or the offsets to read next;
-                None: all records that were handed over.
+            upto: Records that are done, the last record that is done of its partition, or the
+                offsets to read next; None: all records that were handed over.
             sync: Whether to wait. Otherwise the callback gets the outcome; without a callback only
                 a failure is logged. Commits never overtake each other.
             timeout: Seconds; None: default.api.timeout.ms.

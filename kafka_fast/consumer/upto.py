@@ -14,7 +14,7 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 Upto: TypeAlias = (
     ConsumerRecords | ConsumerRecord | Mapping[TopicPartition, "int | OffsetAndMetadata"]
 )
-"""Records that are done, the last record that is done, or the offsets to read next."""
+"""Records that are done, the last one of its partition that is done, or what to read next."""
 
 
 def offsets_of(upto: Upto) -> dict[TopicPartition, OffsetAndMetadata]:
