@@ -7,9 +7,9 @@
 Each core decides how to use the time that is left: a producer delivers the records that it has
 accepted, a consumer leaves its group.
 
-A child that `multiprocessing` forks runs no `atexit` function; it runs
-`multiprocessing.util.Finalize`. It does not leave through C's `exit` either: what its target
-function raises is its exit status.
+A child that `multiprocessing` forks runs no `atexit` function of its parent, and before Python 3.14
+none at all; it runs `multiprocessing.util.Finalize`. It does not leave through C's `exit` either,
+but by `os._exit`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, NoReturn
 
 from kafka_fast.net import _exit_status
 from kafka_fast.net.registry import Registry
@@ -50,9 +50,6 @@ after_clients: list[Callable[[], None]] = []
 
 _finalized: set[int] = set()
 """Ids of processes that have a `Finalize`: this one, and those that it was forked from."""
-
-_inherited: set[int] = set()
-"""Ids of the exceptions that this process's parents were handling as they forked."""
 
 
 def add(core: ClientCore) -> None:
@@ -111,19 +108,21 @@ def end_with(status: int) -> None:
 
 
 def _leave_child() -> None:
-    """End a child of multiprocessing with the status that it was told. Its last finalizer.
+    """Have a child of multiprocessing end with the status that it was told, in place of 0.
 
-    An exception that is on its way out of the child's function has a status of its own.
+    It is the last finalizer. Then multiprocessing calls `os._exit` with the status of the child's
+    function. From Python 3.14 on that status is settled before the finalizers run, so none of them
+    can change it by what it raises; and nobody flushes what they have printed.
     """
-    status = _exit_status.told()
-    error = sys.exc_info()[1]
-    is_failing = error is not None and id(error) not in _inherited
-    if status and (not is_failing or _means_success(error)):
-        raise SystemExit(status)
+    leave = os._exit
 
+    def leave_with_status(status: int) -> NoReturn:
+        leave(status or _exit_status.told())
 
-def _means_success(error: BaseException | None) -> bool:
-    return isinstance(error, SystemExit) and error.code in (None, 0)
+    os._exit = leave_with_status
+    for file in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):  # None, and closed
+            file.flush()
 
 
 def _ignore_ctrl_c() -> None:
@@ -143,7 +142,6 @@ def _wait_for(core: ClientCore, began: float) -> None:
 
 
 def _mark_forked() -> None:
-    _inherited.add(id(sys.exc_info()[1]))
     for core in living:
         core.mark_forked()
     living.clear()

@@ -329,7 +329,10 @@ def job(end):
 def test_a_forked_child_of_multiprocessing(
     kafka: EmbeddedKafka, end: str, status: int, *, inside_an_exception: bool
 ) -> None:
-    """It leaves by os._exit, and the parent may start it in an `except` clause."""
+    """It leaves by os._exit, and the parent may start it in an `except` clause.
+
+    Regression: from Python 3.14 on its finalizers come when its status is settled.
+    """
     start = f"process = multiprocessing.get_context('fork').Process(target=job, args=({end!r},))\n"
     start += "process.start()\nprocess.join()\nprint(process.exitcode)\n"
     if inside_an_exception:
@@ -364,4 +367,22 @@ def test_other_children_of_multiprocessing(
         [sys.executable, script, kafka.bootstrap], capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "9\n", done.stderr
+    assert "Exception ignored" not in done.stderr, done.stderr
     assert done.returncode == 0
+
+
+@FORK
+def test_what_a_child_prints_as_it_ends_is_there(kafka: EmbeddedKafka) -> None:
+    """Regression: from Python 3.14 on nobody flushes after a child's finalizers."""
+    done = ended(
+        kafka,
+        """
+        def job():
+            producer = make()
+            producer.send_nowait("refused", b"", on_delivery=lambda error, _: print("told"))
+        process = multiprocessing.get_context("fork").Process(target=job)
+        process.start()
+        process.join()
+        """,
+    )
+    assert done.stdout == "told\n", done.stderr
