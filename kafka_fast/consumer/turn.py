@@ -54,6 +54,8 @@ class Turn:
         if waits.closer is not None and not self.is_mine:
             waits.check_closer()  # before the turn is taken, so that the closer gets it
         if not self._take():
+            waits.check_closer()  # one may have come, and have taken the turn, meanwhile
+            self._core.check_open()
             raise self._refusal()
         try:
             self._core.check_open()
