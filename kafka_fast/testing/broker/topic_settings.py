@@ -25,6 +25,8 @@ class Kind(enum.IntEnum):
     LIST = 7
 
 
+_DYNAMIC_TOPIC_CONFIG, _DEFAULT_CONFIG = 1, 5
+
 _LIMITS = {Kind.INT: 2**31, Kind.LONG: 2**63}
 _LONG_MAX = str(2**63 - 1)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,50}", re.ASCII)  # Python refuses to read thousands of digits
@@ -112,6 +114,11 @@ def read_settings(given: Mapping[str, str | None]) -> dict[str, str]:
     if int(texts["min.compaction.lag.ms"]) > int(texts["max.compaction.lag.ms"]):
         raise InvalidConfig("min.compaction.lag.ms is above max.compaction.lag.ms")
     return texts
+
+
+def config_source(name: str, value: str) -> int:
+    """Return where a topic's value for a setting comes from, as Kafka's `config_source`."""
+    return _DEFAULT_CONFIG if value == TOPIC_SETTINGS[name].default else _DYNAMIC_TOPIC_CONFIG
 
 
 def elements_of(text: str) -> list[str]:

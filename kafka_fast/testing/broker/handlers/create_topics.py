@@ -19,12 +19,10 @@ from kafka_fast.protocol.apis.create_topics import (
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.topic_settings import TOPIC_SETTINGS
+from kafka_fast.testing.broker.topic_settings import config_source
 from kafka_fast.testing.broker.topics import Topic
 
 _UNSET = -1
-_DEFAULT_SOURCE = 5  # DescribeConfigs' DEFAULT_CONFIG
-_TOPIC_SOURCE = 1  # DYNAMIC_TOPIC_CONFIG
 
 
 def answer(request: Request) -> CreateTopicsResponse:
@@ -89,15 +87,11 @@ def _configs(topic: Topic) -> list[CreatableTopicConfigs]:
             name=name,
             value=value,
             read_only=False,
-            config_source=_source(name, value),
+            config_source=config_source(name, value),
             is_sensitive=False,
         )
         for name, value in sorted(topic.config.texts.items())
     ]
-
-
-def _source(name: str, value: str) -> int:
-    return _DEFAULT_SOURCE if value == TOPIC_SETTINGS[name].default else _TOPIC_SOURCE
 
 
 def _refused(name: str, error: BrokerError) -> CreatableTopicResult:

@@ -18,12 +18,10 @@ from kafka_fast.protocol.apis.describe_configs import (
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.topic_settings import TOPIC_SETTINGS
+from kafka_fast.testing.broker.topic_settings import TOPIC_SETTINGS, config_source
 from kafka_fast.testing.broker.topics import check_topic_name
 
 _TOPIC, _BROKER = 2, 4
-_SET_FOR_THE_TOPIC, _DEFAULT = 1, 5
-"""Where a value comes from, as Kafka's `config_source`."""
 
 
 def answer(request: Request) -> DescribeConfigsResponse:
@@ -46,7 +44,7 @@ def _result(request: Request, asked: DescribeConfigsResource) -> DescribeConfigs
         DescribeConfigsResourceResult(
             name=name,
             value=value,
-            config_source=_source(name, value),
+            config_source=config_source(name, value),
             config_type=TOPIC_SETTINGS[name].kind,
             documentation=None,
         )
@@ -54,10 +52,6 @@ def _result(request: Request, asked: DescribeConfigsResource) -> DescribeConfigs
         if wanted is None or name in wanted
     ]
     return result
-
-
-def _source(name: str, value: str) -> int:
-    return _DEFAULT if value == TOPIC_SETTINGS[name].default else _SET_FOR_THE_TOPIC
 
 
 def _settings(request: Request, asked: DescribeConfigsResource) -> dict[str, str]:
