@@ -49,7 +49,7 @@ from kafka_fast.control.producer.verdicts import (
     ProducerIdentity,
     Rules,
     begin_again,
-    is_consequence,
+    consequences,
     judge,
 )
 from kafka_fast.control.silence import of_topic
@@ -405,10 +405,11 @@ class ProducerControl(ClientControl[ProducerSettings]):
                 refusal = refusals.get((command.row.serial, command.row.slice))
                 if refusal is not None and refusal.error.code == command.error_code:
                     judgement.commands[at] = replace(command, detail=refusal.detail)
+        followers = consequences(report)
         for row in report.batches:
             refusal = refusals.get((row.serial, row.slice))
             is_late = row.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-            if refusal is not None and is_late and not is_consequence(row, report):
+            if refusal is not None and is_late and row not in followers:
                 where = TopicPartition(queue.topic, queue.partition)
                 self.troubles.note(where, refusal.error, now)
 

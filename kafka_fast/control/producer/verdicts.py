@@ -118,7 +118,7 @@ def judge(
     kept: list[BatchRow] = []
     gap: BatchRow | None = None
     may_have_gap = report.queue.may_have_gap
-    consequences = {row for row in report.batches if is_consequence(row, report)}
+    followers = consequences(report)
     for row in report.batches:
         code = row.error_code
         if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
@@ -126,7 +126,7 @@ def judge(
         elif code in TOO_LARGE and may_split(row, rules):
             commands.append(SplitBatch(row, split_size, code))
             kept.append(row)
-        elif row in consequences and rules.idempotent:
+        elif row in followers and rules.idempotent:
             commands.append(ForgiveBatch(row))
             kept.append(row)
         elif is_retriable(code, idempotent=rules.idempotent) and row.failures <= rules.retries:
@@ -138,7 +138,7 @@ def judge(
             may_have_gap = may_have_gap or row.maybe_written
             if not row.maybe_written and gap is None:
                 gap = row
-    causes = [row for row in kept if row not in consequences]
+    causes = [row for row in kept if row not in followers]
     has_lost_place = bool(kept) and kept[0] in causes and kept[0].error_code in SEQUENCE_ERRORS
     bump = rules.idempotent and (has_lost_place or must_bump(kept, may_have_gap=may_have_gap))
     if rules.idempotent and not bump and not may_have_gap and gap is not None:
@@ -152,12 +152,15 @@ def judge(
     return Judgement(commands, bump, thaw)
 
 
-def is_consequence(row: BatchRow, report: QueueReport) -> bool:
-    """Tell whether a batch was only refused because one before it has failed; see (c)."""
-    if row.error_code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-        return False
-    before = report.batches[: report.batches.index(row)]
-    return any(it.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER for it in before)
+def consequences(report: QueueReport) -> set[BatchRow]:
+    """Return the batches that were only refused because one before them has failed; see (c)."""
+    found: set[BatchRow] = set()
+    has_failure = False
+    for row in report.batches:
+        if has_failure and row.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            found.add(row)
+        has_failure = has_failure or row.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+    return found
 
 
 def close_gap(report: QueueReport, gap: BatchRow) -> RenumberQueue:
