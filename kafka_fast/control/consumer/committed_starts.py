@@ -16,7 +16,12 @@ from kafka_fast.control.consumer.partition import (
     Position,
 )
 from kafka_fast.control.consumer.positions import Positions
-from kafka_fast.control.group.committed import CommittedOffsets, Fetched, in_pieces
+from kafka_fast.control.group.committed import (
+    PARTITIONS_PER_REQUEST,
+    CommittedOffsets,
+    Fetched,
+)
+from kafka_fast.control.pieces import in_pieces
 from kafka_fast.errors import KafkaError
 
 
@@ -57,7 +62,8 @@ class CommittedStarts:
             if not any(map(self._waits, fetch.asked)):
                 fetch.cancel()
         self._open = [it for it in self._open if any(map(self._waits, it.asked))]
-        for piece in in_pieces(assigned):  # each starts with its own answer
+        for piece in in_pieces(assigned, PARTITIONS_PER_REQUEST):
+            # Each starts with its own answer.
             names = [it.partition for it in piece]
             cancel = self._committed.fetch(names, partial(self._handle, piece))
             self._open.append(_OffsetFetch(piece, cancel))

@@ -20,7 +20,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import TypeVar
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.backoff import KeyedBackoff
@@ -46,6 +45,7 @@ from kafka_fast.control.consumer.partition import (
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
 from kafka_fast.control.metadata import Endpoint, LeaderHint
+from kafka_fast.control.pieces import in_pieces
 from kafka_fast.errors import KafkaError, ProtocolError, error_name
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger, some_of
@@ -57,9 +57,6 @@ logger = get_logger("kafka_fast.consumer")
 
 FOLLOWS_LEADER = frozenset({FetchState.AWAITS_VALIDATION, FetchState.STOPPED, *AWAITING_WAY})
 """States in which a partition that gets a new leader is validated there."""
-
-
-T = TypeVar("T")
 
 PIECE = 250
 """How many partitions are seen to in one tick."""
@@ -134,11 +131,12 @@ class Restarts:
         self._begin_work(self._start_again(rows), now)
 
     def _start_again(self, rows: Sequence[StreamRow]) -> Iterator[None]:
-        for row in _in_pieces(rows):
-            if row is None:
+        for place, piece in enumerate(in_pieces(rows, PIECE)):
+            if place:
                 yield
-            elif (assigned := self._take_stop(row, self._now)) is not None:
-                self._positions.validate(assigned, self._now)
+            for row in piece:
+                if (assigned := self._take_stop(row, self._now)) is not None:
+                    self._positions.validate(assigned, self._now)
 
     def handle_moved(self, assigned: AssignedPartition, now: float) -> None:
         """Validate a stopped partition at its new leader."""
@@ -177,17 +175,16 @@ class Restarts:
         self, event: FetchPunt, stopped: Sequence[tuple[AssignedPartition, StreamRow]]
     ) -> Iterator[None]:
         parts, hints, endpoints = self._read_punt(event)
-        for first in range(0, len(hints), PIECE):
-            some = hints[first : first + PIECE]
+        for some in in_pieces(hints, PIECE):
             changes = self._cluster.apply_leader_hints(some, endpoints, now=self._now)
             self._discovery.apply(changes, self._now)
             if len(hints) > PIECE:
                 yield
-        for pair in _in_pieces(stopped):
-            if pair is None:
+        for place, piece in enumerate(in_pieces(stopped, PIECE)):
+            if place:
                 yield
-            else:
-                self._judge(*pair, parts.get(pair[0].partition))
+            for assigned, row in piece:
+                self._judge(assigned, row, parts.get(assigned.partition))
 
     def _judge(
         self, assigned: AssignedPartition, row: StreamRow, data: PartitionData | None
@@ -334,11 +331,3 @@ class Restarts:
             self._moves.handle_success(partition)
         self._moves.handle_failure(partition, now)
         move(now)
-
-
-def _in_pieces(items: Sequence[T]) -> Iterator[T | None]:
-    """Yield the items, and None between two pieces of them."""
-    for place, item in enumerate(items):
-        if place and place % PIECE == 0:
-            yield None
-        yield item

@@ -31,6 +31,7 @@ from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
 from kafka_fast.control.permissions import described
+from kafka_fast.control.pieces import in_pieces
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
     Done,
@@ -134,13 +135,12 @@ class Commits:
         if not offsets:
             done(None)
             return
-        partitions = list(offsets)
-        firsts = range(0, len(partitions), OFFSETS_PER_REQUEST)
-        if len(firsts) > 1:
-            done = _once_all_have_ended(len(firsts), done)
-        for first in firsts:
-            piece = {it: offsets[it] for it in partitions[first : first + OFFSETS_PER_REQUEST]}
-            commit = Commit(self, piece, done, as_member=as_member, is_last=is_last)
+        pieces = in_pieces(list(offsets), OFFSETS_PER_REQUEST)
+        if len(pieces) > 1:
+            done = _once_all_have_ended(len(pieces), done)
+        for piece in pieces:
+            some = {it: offsets[it] for it in piece}
+            commit = Commit(self, some, done, as_member=as_member, is_last=is_last)
             self._commits.append(commit)
             self.context.requester.begin(commit, [ONLY], deadline=deadline)
 

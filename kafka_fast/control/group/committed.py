@@ -11,7 +11,7 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
@@ -19,6 +19,7 @@ from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
 from kafka_fast.control.permissions import described
+from kafka_fast.control.pieces import in_pieces
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
     Done,
@@ -39,8 +40,6 @@ from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchResponse,
 )
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
-
-T = TypeVar("T")
 
 PARTITIONS_PER_REQUEST = 500
 """More would make an answer that keeps the control thread from other work."""
@@ -93,13 +92,7 @@ class CommittedOffsets:
         wanted = None if partitions is None else tuple(partitions)
         if wanted is None or len(wanted) <= PARTITIONS_PER_REQUEST:
             return self.context.requester.begin(_FetchOffsets(self, wanted, done), [ONLY]).cancel
-        return _Pieces(self, in_pieces(wanted), done).cancel
-
-
-def in_pieces(items: Sequence[T]) -> list[Sequence[T]]:
-    """Return the items in pieces, one for each request."""
-    most = PARTITIONS_PER_REQUEST
-    return [items[first : first + most] for first in range(0, len(items), most)]
+        return _Pieces(self, in_pieces(wanted, PARTITIONS_PER_REQUEST), done).cancel
 
 
 class _Pieces:
