@@ -38,7 +38,6 @@ from kafka_fast.control.in_flight_requests import (
 from kafka_fast.control.link_errors import close_error, misfit_error, unreadable
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.messages import (
-    THROTTLE_MAX,
     Awaited,
     BadAnswer,
     CloseLink,
@@ -48,6 +47,7 @@ from kafka_fast.control.messages import (
     PauseLink,
     RawResponse,
     TransportCommand,
+    pause_seconds,
 )
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.nonsense import Nonsense
@@ -425,7 +425,7 @@ class Connections:
         key = self._opened.get(link_id)
         if key is None:
             return "a node"
-        until = now + min(throttle_ms / 1000, THROTTLE_MAX)
+        until = now + pause_seconds(throttle_ms)
         self._pauses[key] = (now, max(until, self.paused_until(key)))
         connection = self._connections.get(key)
         if connection is not None:
@@ -435,7 +435,7 @@ class Connections:
     def _pause(self, link_id: int, throttle_ms: int, now: float) -> None:
         """Take note of a pause of which the data plane does not know yet."""
         self.handle_throttled(link_id, throttle_ms, now)
-        self._commands.append(PauseLink(link_id, min(throttle_ms / 1000, THROTTLE_MAX)))
+        self._commands.append(PauseLink(link_id, pause_seconds(throttle_ms)))
 
     def handle_response(self, event: RawResponse, now: float) -> None:
         """Take the answer to a raw request."""

@@ -31,7 +31,7 @@ from kafka_fast.control.connection_outputs import (
 )
 from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.link_errors import lost_error
-from kafka_fast.control.messages import THROTTLE_MAX, DoWork, OpenGate, SendRaw
+from kafka_fast.control.messages import DoWork, OpenGate, SendRaw, pause_seconds
 from kafka_fast.control.negotiation import Negotiation, NodeVersions
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, KafkaTimeoutError, broker_error
 from kafka_fast.instants import LONG_AGO, NEVER
@@ -236,7 +236,7 @@ class LinkSetup:
             return self._named(error, error)
         if self._negotiation.throttle_ms > 0:
             self._outputs.append(LinkThrottled(self.id, self._negotiation.throttle_ms))
-            self.handle_throttled(now + min(self._negotiation.throttle_ms / 1000, THROTTLE_MAX))
+            self.handle_throttled(now + pause_seconds(self._negotiation.throttle_ms))
         if self.versions is None:
             self._ask_versions()
         elif self._begin_login is None:

@@ -214,6 +214,11 @@ THROTTLE_MAX = 60.0
 """The longest pause in seconds that a broker may ask for at a time, as in the data plane."""
 
 
+def pause_seconds(throttle_ms: int) -> float:
+    """Return for how long an answer's throttle time keeps this client from a broker."""
+    return min(throttle_ms / 1000, THROTTLE_MAX)
+
+
 class PauseLink(Value):
     """A broker throttles this client over a link (KIP-219), and reads nothing from it meanwhile.
 

@@ -23,7 +23,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections import Connections
 from kafka_fast.control.links import Link
-from kafka_fast.control.messages import THROTTLE_MAX
+from kafka_fast.control.messages import pause_seconds
 from kafka_fast.control.requests.any_node import AnyNodes
 from kafka_fast.control.requests.call import Call
 from kafka_fast.control.requests.targets import (
@@ -213,7 +213,7 @@ class Ways:
     def handle_throttle(self, link: Link, throttle_ms: int, now: float) -> None:
         """Send no request to a node for as long as its answer asks (KIP-219)."""
         if throttle_ms > 0:
-            until = now + min(throttle_ms / 1000, THROTTLE_MAX)
+            until = now + pause_seconds(throttle_ms)
             node_id = link.key.node_id
             self._throttled[node_id] = max(until, self._throttled.get(node_id, LONG_AGO))
 
