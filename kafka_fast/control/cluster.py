@@ -337,12 +337,14 @@ class Cluster(Topology):
                 break
         else:
             self._merge = None
-        self._note_unclear(changes, now)
+        for change in changes.recreated_topics:
+            self._unclear_until[change.topic] = now + NEWS_PATIENCE
         merge.is_fruitful |= bool(changes)
         if self._merge is None:
             fruitful = merge.is_fruitful
             self._schedule.handle_answer(merge.unresolved, fruitful=fruitful, now=now)
             self._drop_idle(now, changes)
+            self._drop_heard(now)
         merge.changes = ClusterChanges()
         return self._finish(changes)
 
@@ -477,12 +479,10 @@ class Cluster(Topology):
             self._leave_topics()
         self._cluster_id = cluster_id
 
-    def _note_unclear(self, changes: ClusterChanges, now: float) -> None:
-        """Remember for a while which names belong to other topics than before."""
+    def _drop_heard(self, now: float) -> None:
+        """Forget the recreated topics of which all brokers have heard by now."""
         for name in [it for it, end in self._unclear_until.items() if now >= end]:
             del self._unclear_until[name]
-        for change in changes.recreated_topics:
-            self._unclear_until[change.topic] = now + NEWS_PATIENCE
 
     def _drop_idle(self, now: float, changes: ClusterChanges) -> None:
         """Forget the topics that nobody used for long."""
