@@ -166,10 +166,10 @@ class FetchRoutes:
         Then its leader is asked again. A replica that has been cut off from the leader brings no
         records, and no error either.
         """
-        assigned.replica = node_id
-        assigned.replica_until = now + self._settings.metadata_max_age
-        self._at_replicas.pop(assigned.partition, None)
+        self._prefer_leader(assigned)
         if node_id != NO_NODE:
+            assigned.replica = node_id
+            assigned.replica_until = now + self._settings.metadata_max_age
             self._at_replicas[assigned.partition] = assigned
 
     def tick(self, now: float) -> None:
@@ -224,7 +224,7 @@ class FetchRoutes:
         """
         for assigned in self._partitions.of_topic(topic):
             assigned.topic_id = None
-            assigned.replica = NO_NODE
+            self._prefer_leader(assigned)
             self._nameless.discard(assigned.stream_id)
 
     def handle_connect_failed(self, key: ConnectionKey) -> None:
@@ -233,7 +233,7 @@ class FetchRoutes:
             return
         for assigned in self._partitions:
             if assigned.replica == key.node_id:
-                assigned.replica = NO_NODE
+                self._prefer_leader(assigned)
                 if assigned.state is FetchState.AWAITS_LINK:
                     self._due[assigned.stream_id] = assigned
 
@@ -264,7 +264,11 @@ class FetchRoutes:
     def _drop_replica_that_is_over(self, assigned: AssignedPartition, now: float) -> None:
         """Prefer the leader again if the replica has left the cluster, or its time is up."""
         if self._cluster.node(assigned.replica) is None or now >= assigned.replica_until:
-            assigned.replica = NO_NODE
+            self._prefer_leader(assigned)
+
+    def _prefer_leader(self, assigned: AssignedPartition) -> None:
+        assigned.replica = NO_NODE
+        self._at_replicas.pop(assigned.partition, None)
 
     def _name(self, assigned: AssignedPartition) -> None:
         """Tell the data plane how requests name the stream's topic, if that has changed."""

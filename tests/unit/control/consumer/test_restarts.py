@@ -253,6 +253,23 @@ def test_a_topic_made_anew_is_read_at_its_leaders() -> None:
     assert {it.link_id for it in starts(machine).values()} == {machine.link_to(1)}
 
 
+def test_the_end_of_a_replica_s_time_stops_no_partition_that_has_left_it() -> None:
+    """Regression: a stream at its leader was stopped, and started again, for nothing."""
+    cluster = Cluster()
+    machine = assigned(cluster, metadata_max_age_ms=60_000)
+    punt(machine, starts(machine)[0], 100, preferred_read_replica=2)
+    cluster.topic_id = make_topic_id(2)
+    cluster.leaders = [(1, 0), (1, 0)]
+    machine.control.cluster.request_refresh("test")
+    machine.run(1.0)
+    for it in machine.take(Recreated):
+        machine.control.begin_again(it.partition, it.seeks + 1, machine.now)
+    machine.run(1.0)
+    machine.take(StopStream)
+    machine.run(70.0)
+    assert machine.take(StopStream) == []
+
+
 def test_a_topic_made_anew_is_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
     machine = assigned(cluster)
