@@ -145,12 +145,11 @@ class TopicLimits:
         known.learnt = limit if known.learnt is None else known.learnt.lowered_to(limit)
         return known.learnt
 
-    def forget(self, topic: str) -> bool:
-        """Forget a topic's limits: another topic has its name. Tell whether there were any."""
+    def forget(self, topic: str) -> None:
+        """Forget a topic's limits: another topic has its name."""
         known = self._topics.pop(topic, None)
         if known is not None and not known.is_settled:
             self._topics[topic] = _Topic(known.asked_at, is_former=True)
-        return known is not None and known.learnt is not None
 
     def renew(self, now: float) -> None:
         """Ask again for limits that are in use and may have changed since."""
