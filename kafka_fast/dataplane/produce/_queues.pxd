@@ -32,7 +32,7 @@ cdef class Queues:
     cdef LossCounts unread    # failures that a handle would tell, and nobody has asked it yet
     cdef readonly int exit_status  # of a process in which failures were lost; 0: as without them
     cdef object reporter      # called with this, if failures are found when the client has ended
-    cdef bint is_reporting    # it was called, and `take_final` has not come since
+    cdef bint is_reporting    # it was called, and `log_finally` has not come since
     cdef bint is_settled      # the end of the process has told of everything
     cdef bint has_odd_times  # a timestamp of another unit than ms was logged
     cdef bint told  # the user has heard of the records that `shut_down` failed
