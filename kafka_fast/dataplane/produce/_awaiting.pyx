@@ -110,6 +110,19 @@ cdef tuple as_pairs(object entry):
     return <tuple>entry if type(entry) is tuple else (entry, None)
 
 
+cdef inline int add_due(list due, object future, object entry) except -1:
+    """Add what `BatchWaits.waiting` holds for a future, as `run_due` wants it."""
+    cdef Py_ssize_t i
+    if type(entry) is tuple:
+        for i in range(0, len(<tuple>entry), 2):
+            due += ((<tuple>entry)[i], future, (<tuple>entry)[i + 1])
+    else:  # by far the most
+        due.append(entry)
+        due.append(future)
+        due.append(None)
+    return 0
+
+
 def run_due(LoopWaits waits, list due):
     """Call callbacks; one that raises does not stop the others.
 
@@ -171,7 +184,6 @@ cdef class LoopWaits:
     def take_due(self):
         """Take the callbacks of the batches that have ended, as `run_due` wants them."""
         cdef BatchWaits waits
-        cdef Py_ssize_t i
         cdef list due = []
         self.settling = True
         try:
@@ -182,13 +194,7 @@ cdef class LoopWaits:
         self.ended = []
         for waits in ended:
             for future, entry in waits.waiting.items():
-                if type(entry) is tuple:
-                    for i in range(0, len(<tuple>entry), 2):
-                        due += ((<tuple>entry)[i], future, (<tuple>entry)[i + 1])
-                else:
-                    due.append(entry)
-                    due.append(future)
-                    due.append(None)
+                add_due(due, future, entry)
             waits.waiting.clear()
         if self.parted:
             self.take_parts(due)
@@ -201,9 +207,7 @@ cdef class LoopWaits:
         self.parted = []
         for waits in parted:
             for future in [it for it in waits.waiting if it.done()]:
-                pairs = as_pairs(waits.waiting.pop(future))
-                for i in range(0, len(pairs), 2):
-                    due += (pairs[i], future, pairs[i + 1])
+                add_due(due, future, waits.waiting.pop(future))
         return 0
 
     def run(self, list due not None):
