@@ -129,10 +129,15 @@ void kf_topic_limit(kf_producer *producer, kf_topic *topic, size_t batch_limit, 
     for (kf_queue *queue = kf_producer_queues(producer); queue != NULL; queue = queue->registered) {
         if (queue->topic == topic) {
             kf_lock(&queue->lock);
-            queue->seal_size = kf_queue_seal_size(queue);
+            queue->seal_size = kf_topic_seal_size(producer, topic);
             kf_unlock(&queue->lock);
         }
     }
+}
+
+size_t kf_topic_seal_size(const kf_producer *producer, kf_topic *topic) {
+    size_t limit = (size_t)kf_get_long(&topic->batch_limit);
+    return limit > 0 && limit < producer->seal_size ? limit : producer->seal_size;
 }
 
 void kf_producer_free(kf_producer *producer) {

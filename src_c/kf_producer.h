@@ -85,6 +85,8 @@ void kf_topic_resize(kf_topic *topic, int32_t count);
 /* Data plane: let batches be full at `batch_limit` bytes, and split those of more than `wire_limit`
  * bytes in a request before they are sent; 0 and 0: as elsewhere. */
 void kf_topic_limit(kf_producer *producer, kf_topic *topic, size_t batch_limit, size_t wire_limit);
+/* Bytes at which the topic's batches are full, where no slow link lets them grow. Any thread. */
+size_t kf_topic_seal_size(const kf_producer *producer, kf_topic *topic);
 
 /* True if news came in that may end a sleep of this level. */
 bool kf_producer_has_news(kf_producer *producer, int level);

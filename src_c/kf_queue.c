@@ -4,12 +4,6 @@
 
 /* ---- making and freeing a queue ---- */
 
-size_t kf_queue_seal_size(const kf_queue *queue) {
-    size_t size = queue->producer->seal_size;
-    size_t limit = (size_t)kf_get_long(&queue->topic->batch_limit);
-    return limit > 0 && limit < size ? limit : size;
-}
-
 void kf_queue_init(kf_queue *queue, kf_producer *producer, kf_topic *topic, int64_t id,
                    int32_t partition) {
     memset(queue, 0, sizeof *queue);
@@ -20,7 +14,7 @@ void kf_queue_init(kf_queue *queue, kf_producer *producer, kf_topic *topic, int6
     queue->partition = partition;
     queue->sealed_tail = &queue->sealed;
     queue->coding_tail = &queue->coding;
-    queue->seal_size = kf_queue_seal_size(queue);
+    queue->seal_size = kf_topic_seal_size(producer, topic);
     queue->producer_id = -1;
     queue->epoch = -1;
     kf_lock(&producer->lock);

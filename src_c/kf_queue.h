@@ -117,9 +117,6 @@ enum kf_append_result {
     KF_APPEND_NEXT = 3, /* KF_LEAVE_FULL, and it would have opened a batch: choose another queue */
 };
 
-/* Bytes at which the queue's batches are full, where no slow link lets them grow. Any thread. */
-size_t kf_queue_seal_size(const kf_queue *queue);
-
 void kf_queue_init(kf_queue *queue, kf_producer *producer, kf_topic *topic, int64_t id,
                    int32_t partition);
 void kf_queue_destroy(kf_queue *queue);

@@ -200,7 +200,6 @@ cdef extern from "kf_queue.h" nogil:
     kf_batch* kf_queue_take_first(kf_queue* queue)
     kf_batch* kf_queue_take_unresolved(kf_queue* queue, int64_t serial, int32_t slice)
     kf_batch* kf_queue_find_unresolved(kf_queue* queue, int64_t serial, int32_t slice)
-    size_t kf_queue_seal_size(const kf_queue* queue)
     void kf_queue_renumber(kf_queue* queue, int64_t serial, int32_t slice, int64_t producer_id,
                            int16_t epoch, int32_t base_sequence)
     bint kf_queue_split(kf_queue* queue, kf_batch* batch, size_t size)
@@ -230,6 +229,7 @@ cdef extern from "kf_producer.h" nogil:
     void kf_topic_resize(kf_topic* topic, int32_t count)
     void kf_topic_limit(kf_producer* producer, kf_topic* topic, size_t batch_limit,
                         size_t wire_limit)
+    size_t kf_topic_seal_size(const kf_producer* producer, kf_topic* topic)
     void kf_producer_notify(kf_producer* producer, kf_queue* queue, int level)
     void kf_producer_urge(kf_producer* producer)
     kf_queue* kf_producer_take_inbox(kf_producer* producer)

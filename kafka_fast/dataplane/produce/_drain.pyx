@@ -126,7 +126,7 @@ cdef kf_batch* next_batch(sender_state* state, kf_link* link, kf_queue* queue,
                           size_t limit) noexcept nogil:
     """Take the batch of this queue that goes out next, or return NULL."""
     cdef kf_producer* producer = state.plane.producer
-    cdef size_t seal_size = kf_queue_seal_size(queue)
+    cdef size_t seal_size = kf_topic_seal_size(producer, queue.topic)
     cdef kf_batch* batch
     if queue.unresolved != NULL:
         return next_unresolved(producer, queue, limit)

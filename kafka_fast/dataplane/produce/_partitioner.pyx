@@ -65,10 +65,7 @@ cdef int32_t draw(kf_topic* topic, bint adaptive) noexcept nogil:
 
 cdef int32_t draw_partition(const partitioner* how, const kf_producer* producer,
                             kf_topic* topic) noexcept nogil:
-    cdef int64_t share = producer.seal_size
-    cdef int64_t limit = kf_get_long(&topic.batch_limit)
-    if limit > 0:
-        share = min(share, limit)
+    cdef int64_t share = <int64_t>kf_topic_seal_size(producer, topic)
     topic.sticky = draw(topic, how.adaptive)
     # A little less than a batch, so that the partition is left at the end of its first batch.
     topic.sticky_left = share - share // 8
