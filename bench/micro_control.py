@@ -40,13 +40,9 @@ from kafka_fast.net import process_life
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis import MODULES, request_class
-from kafka_fast.protocol.apis.api_versions import (
-    ApiVersion,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-)
+from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest
 from kafka_fast.types import OffsetAndMetadata
+from tests.unit.control.fake_machine import all_versions
 from tests.unit.control.large_cluster import LargeCluster
 
 LIMIT = 0.05
@@ -108,16 +104,7 @@ class Answering:
         """Return what brings the answer to a request."""
         header, request = frame.decode_request(command.frame[4:])
         if isinstance(request, ApiVersionsRequest):
-            answer: Any = ApiVersionsResponse(
-                api_keys=[
-                    ApiVersion(
-                        api_key=key,
-                        min_version=request_class(key).versions[0],
-                        max_version=request_class(key).versions[-1],
-                    )
-                    for key in MODULES
-                ]
-            )
+            answer: Any = all_versions()
         else:
             handler = self.cluster.handlers.get(type(request))
             if handler is None:

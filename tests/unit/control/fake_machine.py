@@ -8,7 +8,7 @@ What is not for the machine (streams, queues) is kept for the test to look at.
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
@@ -130,7 +130,7 @@ class FakeMachine:
         if self.ports.get(command.link_id) in self.hung:
             pass
         elif isinstance(request, ApiVersionsRequest):
-            body = self._versions()
+            body = all_versions(self.max_versions)
         else:
             body = self.handlers[type(request)](request, key)
         if body is None:
@@ -144,16 +144,22 @@ class FakeMachine:
         event = RawResponse(command.link_id, command.token, data, 0)
         self.control.handle_event(event, self.now)
 
-    def _versions(self) -> ApiVersionsResponse:
-        return ApiVersionsResponse(
-            api_keys=[
-                ApiVersion(
-                    api_key=key,
-                    min_version=request_class(key).versions[0],
-                    max_version=min(
-                        request_class(key).versions[-1], self.max_versions.get(key, 1000)
-                    ),
-                )
-                for key in MODULES
-            ]
-        )
+
+def all_versions(max_versions: Mapping[int, int] | None = None) -> ApiVersionsResponse:
+    """Return the answer of a broker that knows all that this client does.
+
+    Args:
+        max_versions: by API key, where it knows no later version.
+    """
+    limits = max_versions or {}
+    known = ((key, request_class(key).versions) for key in MODULES)
+    return ApiVersionsResponse(
+        api_keys=[
+            ApiVersion(
+                api_key=key,
+                min_version=versions[0],
+                max_version=min(versions[-1], limits.get(key, versions[-1])),
+            )
+            for key, versions in known
+        ]
+    )
