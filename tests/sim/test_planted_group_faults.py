@@ -41,7 +41,10 @@ from tests.sim.worlds.group_world import GroupWorld
 from tests.sim.worlds.host import VirtualHost
 from tests.sim.worlds.virtual_consumer import VirtualConsumer
 
-pytestmark = pytest.mark.slow  # many worlds each; what is on trial here is the checker
+pytestmark = [
+    pytest.mark.slow,  # many worlds each; what is on trial here is the checker
+    pytest.mark.timeout(600),  # half a minute of CPU, beside five others that want it too
+]
 
 WORLDS = 200
 
