@@ -3,6 +3,8 @@
     KafkaError
     ├── ConfigError (ValueError)              an option is unknown, out of range or contradictory
     ├── UsageError                            a call that the object's state does not allow
+    ├── MissingPackageError (ImportError)     an optional package is needed; names its extra
+    ├── InternalError                         a fault of kafka_fast itself: please report it
     ├── KafkaTimeoutError (TimeoutError)      a deadline passed; the message names it
     ├── KafkaConnectionError (ConnectionError)  no link to a node, or the link broke
     │   ├── AuthenticationError               the broker refused the credentials
@@ -11,8 +13,8 @@
     │   ├── MalformedError                    bytes that do not follow the message's schema
     │   ├── CorruptBatchError                 a record batch whose CRC or structure is wrong
     │   │   └── UnreadableBatchError          one in the way of a consumer: says how to go past it
-    │   ├── FrameTooLargeError                a length prefix above the limit
-    │   └── UnsupportedVersionError           no version of an API that both sides speak
+    │   └── FrameTooLargeError                a length prefix above the limit
+    ├── UnsupportedVersionError               no version of an API that both sides speak
     ├── BrokerError                           the broker's answer was an error code; one class per
     │   │                                     code, named like Kafka's constant in CamelCase
     │   ├── NotLeaderOrFollower, UnknownTopicOrPartition, ...
@@ -25,7 +27,8 @@
     ├── WakeupError                           another thread called wakeup() or close()
     └── DeliveryError                         records that were not, or maybe not, delivered
 
-All can be pickled: Spark carries them to the driver. This module imports Python's own ones only.
+All can be pickled: Spark carries them to the driver. This module imports only Python's own,
+and the table of codes.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ import enum
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
+
+from kafka_fast._error_codes import FATAL, RETRY, STALE, ErrorCode
 
 __all__ = [
     "BROKER_ERRORS",
@@ -47,11 +52,13 @@ __all__ = [
     "DeliveryError",
     "ErrorCode",
     "FrameTooLargeError",
+    "InternalError",
     "KafkaConnectionError",
     "KafkaError",
     "KafkaTimeoutError",
     "LogTruncationError",
     "MalformedError",
+    "MissingPackageError",
     "NoOffsetForPartitionError",
     "OffsetOutOfRangeError",
     "Outcome",
@@ -124,6 +131,39 @@ class ConfigError(KafkaError, ValueError):
 
 class UsageError(KafkaError):
     """The call is not allowed in this state: closed client, wrong thread, forked child."""
+
+
+class MissingPackageError(KafkaError, ImportError):
+    """What was asked for needs a package that kafka_fast does not require.
+
+    Attributes:
+        name: the module that could not be imported, as every ImportError has it.
+        package: what pip calls it.
+        extra: the extra of kafka_fast that requires it, as in `kafka_fast[arrow]`; None: no extra
+            does.
+    """
+
+    def __init__(
+        self, message: str, *, package: str = "", extra: str | None = None, name: str | None = None
+    ) -> None:
+        super().__init__(message, name=name or package)
+        self.package = package
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return *super().__reduce__(), {"name": self.name}  # it is no entry of __dict__
+
+
+class InternalError(KafkaError):
+    """kafka_fast itself has failed: please report it, with this text and what `dump` holds.
+
+    Attributes:
+        dump: the client's state when it failed, as `debug_dump` gives it; "" if there is none.
+    """
+
+    def __init__(self, message: str, *, dump: str = "") -> None:
+        super().__init__(message)
+        self.dump = dump
 
 
 class KafkaTimeoutError(KafkaError, TimeoutError):
@@ -205,7 +245,7 @@ class FrameTooLargeError(ProtocolError):
     """A frame announces more bytes than the limit allows."""
 
 
-class UnsupportedVersionError(ProtocolError):
+class UnsupportedVersionError(KafkaError):
     """The two sides share no version of an API, or the version lacks a field that is set.
 
     Attributes:
@@ -375,170 +415,6 @@ class UnknownBrokerError(BrokerError):
         self.name = f"UNKNOWN_{code}"
 
 
-_RETRY = 1  # retriable
-_STALE = 3  # retriable once the metadata has been refreshed
-_FATAL = 4  # the client must be closed
-
-
-class ErrorCode(enum.IntEnum):
-    """The error codes of Kafka's protocol; each is a plain int, too.
-
-    Attributes:
-        flags: what may be done about it, as bits of this module.
-        description: what the code means, in a sentence.
-    """
-
-    flags: int
-    description: str
-
-    def __new__(cls, code: int, flags: int, description: str) -> ErrorCode:
-        """Make a member of its row."""
-        made = int.__new__(cls, code)
-        made._value_ = code
-        made.flags = flags
-        made.description = description
-        return made
-
-    UNKNOWN_SERVER_ERROR = -1, 0, "the broker failed in a way it did not expect"
-    NONE = 0, 0, "no error"
-    OFFSET_OUT_OF_RANGE = 1, 0, "the log does not hold this offset"
-    CORRUPT_MESSAGE = 2, _RETRY, "the broker found a record corrupt, or without its key"
-    UNKNOWN_TOPIC_OR_PARTITION = 3, _STALE, "the broker does not host this partition"
-    INVALID_FETCH_SIZE = 4, 0, "the fetch size is not valid"
-    LEADER_NOT_AVAILABLE = 5, _STALE, "the partition has no leader at the moment"
-    NOT_LEADER_OR_FOLLOWER = 6, _STALE, "the broker does not lead, or hold, the partition"
-    REQUEST_TIMED_OUT = 7, _RETRY, "the broker could not finish the request in time"
-    BROKER_NOT_AVAILABLE = 8, 0, "the broker is not available"
-    REPLICA_NOT_AVAILABLE = 9, _STALE, "the replica is not available"
-    MESSAGE_TOO_LARGE = 10, 0, "the batch is larger than the broker or topic accepts"
-    STALE_CONTROLLER_EPOCH = 11, 0, "the controller has moved"
-    OFFSET_METADATA_TOO_LARGE = 12, 0, "the metadata string of a commit is too long"
-    NETWORK_EXCEPTION = 13, _STALE, "the connection broke before the answer"
-    COORDINATOR_LOAD_IN_PROGRESS = 14, _RETRY, "the coordinator is still loading its state"
-    COORDINATOR_NOT_AVAILABLE = 15, _RETRY, "there is no coordinator at the moment"
-    NOT_COORDINATOR = 16, _RETRY, "another broker is the coordinator"
-    INVALID_TOPIC_EXCEPTION = 17, 0, "the topic's name is not valid, or it is internal"
-    RECORD_LIST_TOO_LARGE = 18, 0, "the batch is larger than a log segment"
-    NOT_ENOUGH_REPLICAS = 19, _RETRY, "too few replicas are in sync; nothing was written"
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, _RETRY, "written, but to too few in-sync replicas"
-    INVALID_REQUIRED_ACKS = 21, 0, "acks must be -1, 0 or 1"
-    ILLEGAL_GENERATION = 22, 0, "the group has moved on to another generation"
-    INCONSISTENT_GROUP_PROTOCOL = 23, 0, "no protocol in common with the group's members"
-    INVALID_GROUP_ID = 24, 0, "the group id is not valid"
-    UNKNOWN_MEMBER_ID = 25, 0, "the coordinator does not know this member"
-    INVALID_SESSION_TIMEOUT = 26, 0, "the session timeout is outside the broker's range"
-    REBALANCE_IN_PROGRESS = 27, 0, "the group rebalances: join again"
-    INVALID_COMMIT_OFFSET_SIZE = 28, 0, "the commit is too large"
-    TOPIC_AUTHORIZATION_FAILED = 29, 0, "not authorized for the topic"
-    GROUP_AUTHORIZATION_FAILED = 30, 0, "not authorized for the group"
-    CLUSTER_AUTHORIZATION_FAILED = 31, _FATAL, "not authorized for the cluster"
-    INVALID_TIMESTAMP = 32, 0, "the timestamp is outside the topic's accepted range"
-    UNSUPPORTED_SASL_MECHANISM = 33, _FATAL, "the broker does not offer this SASL mechanism"
-    ILLEGAL_SASL_STATE = 34, _FATAL, "the request does not fit the state of authentication"
-    UNSUPPORTED_VERSION = 35, _FATAL, "the broker does not support this version of the API"
-    TOPIC_ALREADY_EXISTS = 36, 0, "a topic of this name exists"
-    INVALID_PARTITIONS = 37, 0, "the number of partitions is not valid"
-    INVALID_REPLICATION_FACTOR = 38, 0, "below 1, or more replicas than brokers"
-    INVALID_REPLICA_ASSIGNMENT = 39, 0, "the replica assignment is not valid"
-    INVALID_CONFIG = 40, 0, "a configuration value is not valid"
-    NOT_CONTROLLER = 41, _RETRY, "another broker is the controller"
-    INVALID_REQUEST = 42, 0, "the broker found the request not valid; its log says why"
-    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43, 0, "the topic's message format is too old for this"
-    POLICY_VIOLATION = 44, 0, "the request breaks a policy of the cluster"
-    OUT_OF_ORDER_SEQUENCE_NUMBER = 45, 0, "the batch does not follow the last one written"
-    DUPLICATE_SEQUENCE_NUMBER = 46, 0, "the batch was written before"
-    INVALID_PRODUCER_EPOCH = 47, 0, "the producer's epoch is older than the log's"
-    INVALID_TXN_STATE = 48, _FATAL, "the transaction's state does not allow this"
-    INVALID_PRODUCER_ID_MAPPING = 49, 0, "the transactional id has another producer id"
-    INVALID_TRANSACTION_TIMEOUT = 50, _FATAL, "the timeout is above the broker's maximum"
-    CONCURRENT_TRANSACTIONS = 51, _RETRY, "the last transaction of this id still completes"
-    TRANSACTION_COORDINATOR_FENCED = 52, 0, "a newer transaction coordinator has taken over"
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53, _FATAL, "not authorized for the id"
-    SECURITY_DISABLED = 54, 0, "the cluster has no authorizer"
-    OPERATION_NOT_ATTEMPTED = 55, 0, "not tried, because another one of the request failed"
-    KAFKA_STORAGE_ERROR = 56, _STALE, "the broker's disk failed"
-    LOG_DIR_NOT_FOUND = 57, 0, "the broker has no such log directory"
-    SASL_AUTHENTICATION_FAILED = 58, _FATAL, "the credentials were refused"
-    UNKNOWN_PRODUCER_ID = 59, 0, "the log no longer holds any record of this producer"
-    REASSIGNMENT_IN_PROGRESS = 60, 0, "the partition is being reassigned"
-    DELEGATION_TOKEN_AUTH_DISABLED = 61, 0, "delegation tokens are switched off"
-    DELEGATION_TOKEN_NOT_FOUND = 62, 0, "no such delegation token"
-    DELEGATION_TOKEN_OWNER_MISMATCH = 63, 0, "the principal neither owns nor may renew it"
-    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = 64, 0, "not allowed on this kind of connection"
-    DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65, 0, "not authorized for the delegation token"
-    DELEGATION_TOKEN_EXPIRED = 66, 0, "the delegation token has expired"
-    INVALID_PRINCIPAL_TYPE = 67, 0, "the principal's type is not supported"
-    NON_EMPTY_GROUP = 68, 0, "the group has members"
-    GROUP_ID_NOT_FOUND = 69, 0, "no such group"
-    FETCH_SESSION_ID_NOT_FOUND = 70, _RETRY, "the broker has dropped the fetch session"
-    INVALID_FETCH_SESSION_EPOCH = 71, _RETRY, "the fetch session is at another epoch"
-    LISTENER_NOT_FOUND = 72, _STALE, "the leader has no listener of the one asked through"
-    TOPIC_DELETION_DISABLED = 73, 0, "the cluster does not allow topics to be deleted"
-    FENCED_LEADER_EPOCH = 74, _STALE, "the request's leader epoch is older than the broker's"
-    UNKNOWN_LEADER_EPOCH = 75, _RETRY, "the request's leader epoch is newer than the broker's"
-    UNSUPPORTED_COMPRESSION_TYPE = 76, 0, "this version cannot carry the compression codec"
-    STALE_BROKER_EPOCH = 77, 0, "the broker has registered again since"
-    OFFSET_NOT_AVAILABLE = 78, _RETRY, "a new leader does not know its high watermark yet"
-    MEMBER_ID_REQUIRED = 79, 0, "join again with the member id of this answer"
-    PREFERRED_LEADER_NOT_AVAILABLE = 80, _STALE, "the preferred leader is not available"
-    GROUP_MAX_SIZE_REACHED = 81, 0, "the group takes no more members"
-    FENCED_INSTANCE_ID = 82, _FATAL, "another member has taken over this group.instance.id"
-    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, _STALE, "no eligible leader is available"
-    ELECTION_NOT_NEEDED = 84, _STALE, "the partition has its leader already"
-    NO_REASSIGNMENT_IN_PROGRESS = 85, 0, "the partition is not being reassigned"
-    GROUP_SUBSCRIBED_TO_TOPIC = 86, 0, "the group still consumes the topic"
-    INVALID_RECORD = 87, 0, "the broker's validation refused a record"
-    UNSTABLE_OFFSET_COMMIT = 88, _RETRY, "a transaction's offsets are not decided yet"
-    THROTTLING_QUOTA_EXCEEDED = 89, _RETRY, "a quota is used up for now"
-    PRODUCER_FENCED = 90, _FATAL, "a newer producer uses the same transactional id"
-    RESOURCE_NOT_FOUND = 91, 0, "no such resource"
-    DUPLICATE_RESOURCE = 92, 0, "the request names a resource twice"
-    UNACCEPTABLE_CREDENTIAL = 93, 0, "the credential does not meet the requirements"
-    INCONSISTENT_VOTER_SET = 94, 0, "sender or receiver is not one of the voters"
-    INVALID_UPDATE_VERSION = 95, 0, "the version to update to is not valid"
-    FEATURE_UPDATE_FAILED = 96, 0, "the finalized features could not be updated"
-    PRINCIPAL_DESERIALIZATION_FAILURE = 97, 0, "a forwarded principal could not be read"
-    SNAPSHOT_NOT_FOUND = 98, 0, "no such snapshot"
-    POSITION_OUT_OF_RANGE = 99, 0, "the position is outside the snapshot"
-    UNKNOWN_TOPIC_ID = 100, _STALE, "the broker does not know this topic id"
-    DUPLICATE_BROKER_REGISTRATION = 101, 0, "the broker id is in use"
-    BROKER_ID_NOT_REGISTERED = 102, 0, "the broker id is not registered"
-    INCONSISTENT_TOPIC_ID = 103, _STALE, "the log belongs to another topic id"
-    INCONSISTENT_CLUSTER_ID = 104, 0, "the broker belongs to another cluster"
-    TRANSACTIONAL_ID_NOT_FOUND = 105, 0, "no such transactional id"
-    FETCH_SESSION_TOPIC_ID_ERROR = 106, _RETRY, "the fetch session mixed ids and names"
-    INELIGIBLE_REPLICA = 107, 0, "a replica may not join the in-sync set"
-    NEW_LEADER_ELECTED = 108, 0, "the change was made and another leader elected"
-    OFFSET_MOVED_TO_TIERED_STORAGE = 109, 0, "the offset is in tiered storage"
-    FENCED_MEMBER_EPOCH = 110, 0, "the member is fenced: give up its partitions and rejoin"
-    UNRELEASED_INSTANCE_ID = 111, 0, "another member still uses this group.instance.id"
-    UNSUPPORTED_ASSIGNOR = 112, 0, "the group does not support this assignor"
-    STALE_MEMBER_EPOCH = 113, 0, "wait for the member's new epoch and try again"
-    MISMATCHED_ENDPOINT_TYPE = 114, 0, "the wrong kind of endpoint: broker or controller"
-    UNSUPPORTED_ENDPOINT_TYPE = 115, 0, "this kind of endpoint is not supported"
-    UNKNOWN_CONTROLLER_ID = 116, 0, "no such controller"
-    UNKNOWN_SUBSCRIPTION_ID = 117, 0, "the telemetry subscription has changed"
-    TELEMETRY_TOO_LARGE = 118, 0, "more telemetry than the broker accepts"
-    INVALID_REGISTRATION = 119, 0, "the controller refused the broker's registration"
-    TRANSACTION_ABORTABLE = 120, 0, "abort the transaction; the producer may go on"
-    INVALID_RECORD_STATE = 121, 0, "the record can no longer be acknowledged"
-    SHARE_SESSION_NOT_FOUND = 122, _RETRY, "the broker has dropped the share session"
-    INVALID_SHARE_SESSION_EPOCH = 123, _RETRY, "the share session is at another epoch"
-    FENCED_STATE_EPOCH = 124, 0, "the share group's state is at another epoch"
-    INVALID_VOTER_KEY = 125, 0, "the voter's key is another replica's"
-    DUPLICATE_VOTER = 126, 0, "the voter is in the set already"
-    VOTER_NOT_FOUND = 127, 0, "the voter is not in the set"
-    INVALID_REGULAR_EXPRESSION = 128, 0, "the broker could not parse the pattern"
-    REBOOTSTRAP_REQUIRED = 129, 0, "start again from the bootstrap servers"
-    STREAMS_INVALID_TOPOLOGY = 130, 0, "the topology is not valid"
-    STREAMS_INVALID_TOPOLOGY_EPOCH = 131, 0, "the topology's epoch is not valid"
-    STREAMS_TOPOLOGY_FENCED = 132, 0, "the topology's epoch is outdated"
-    SHARE_SESSION_LIMIT_REACHED = 133, _RETRY, "the broker holds no more share sessions"
-    GROUP_DELETION_FAILED = 134, 0, "a group could not be deleted; its result says why"
-    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, 0, "the description was not stored"
-    CONTROLLER_ID_NOT_REGISTERED = 136, 0, "the controller id is not registered"
-
-
 def _class_of(code: ErrorCode) -> type[BrokerError]:
     """Make the class of one code and put it into this module, where pickle looks for it."""
     class_name = "".join(word.capitalize() for word in code.name.split("_"))
@@ -547,9 +423,9 @@ def _class_of(code: ErrorCode) -> type[BrokerError]:
         "__module__": __name__,
         "code": int(code),
         "name": code.name,
-        "retriable": bool(code.flags & _RETRY),
-        "refresh_metadata": code.flags & _STALE == _STALE,
-        "fatal": bool(code.flags & _FATAL),
+        "retriable": bool(code.flags & RETRY),
+        "refresh_metadata": code.flags & STALE == STALE,
+        "fatal": bool(code.flags & FATAL),
         "description": code.description,
     }
     made = type(class_name, (BrokerError,), attributes)

@@ -51,6 +51,19 @@ def seconds(given: object) -> float:
     return given
 
 
+def timeout_seconds(given: object) -> float:
+    """Return the timeout of a call of a client; a negative one is refused, as in Java.
+
+    Raises:
+        TypeError: It is no number of seconds.
+        UsageError: It is negative, or not a number.
+    """
+    timeout = seconds(given)
+    if not timeout >= 0:  # refuses NaN, too
+        raise UsageError(f"a timeout of {timeout} s")
+    return timeout
+
+
 @cache
 def _calendar() -> tuple[type[datetime], datetime, timedelta]:
     """Return the type datetime, the Unix epoch, and a millisecond.

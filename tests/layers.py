@@ -23,6 +23,7 @@ PACKAGE = "kafka_fast"
 
 BASE = {
     "errors",
+    "_error_codes",
     "instants",
     "logs",
     "values",
@@ -43,7 +44,8 @@ CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itse
 # names of admin, arrow, compat and rest are reserved, here and in the tables beside it: they are
 # planned, and do not exist yet.
 ALLOWED: dict[str, set[str]] = {
-    "errors": set(),
+    "_error_codes": set(),
+    "errors": {"_error_codes"},
     "_version": set(),
     "_lazy": set(),
     "_hints": set(),

@@ -37,7 +37,7 @@ from kafka_fast.producer.base import (
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.producer.loss_log import watch_losses
 from kafka_fast.producer.steps import ProducerSteps, RoomWait
-from kafka_fast.times import seconds
+from kafka_fast.times import timeout_seconds
 from kafka_fast.types import PartitionInfo, RecordMetadata
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class Producer(ProducerBase, AsyncSender):
                 they were sent with `send_nowait` or their handle was dropped unread.
             UsageError: The caller is a delivery callback.
         """
-        timeout = None if timeout is None else seconds(timeout)
+        timeout = None if timeout is None else timeout_seconds(timeout)
         self._callbacks.check_may_wait()
         steps = self._and_callbacks(self._steps.flush(timeout), timeout)
         pending = await self._driver.run(steps)
@@ -297,7 +297,7 @@ class Producer(ProducerBase, AsyncSender):
         Raises:
             DeliveryError: As for `flush`; records that were given up are among these failures.
         """
-        timeout = None if timeout is None else seconds(timeout)
+        timeout = None if timeout is None else timeout_seconds(timeout)
         core = self._core
         core.origin = None
         if core.queues.dead or not self._callbacks.may_wait:
@@ -323,7 +323,7 @@ class Producer(ProducerBase, AsyncSender):
 
     async def debug_dump(self, timeout: float = 5.0) -> str:
         """Return what this producer's connections did lately, for a bug report."""
-        return await self._driver.run(self._core.debug_dump(seconds(timeout)))
+        return await self._driver.run(self._core.debug_dump(timeout_seconds(timeout)))
 
     async def __aenter__(self) -> Producer:
         """Return the producer itself; leaving the block closes it."""

@@ -12,7 +12,7 @@ from kafka_fast import __version__
 from kafka_fast.cli import broker, check, config, consume, info, lag, produce, topics
 from kafka_fast.cli.messages import say, showing_logs
 from kafka_fast.cli.points import joined_times
-from kafka_fast.errors import ConfigError, KafkaError, UsageError
+from kafka_fast.errors import ConfigError, KafkaError, MissingPackageError, UsageError
 
 OK = 0
 FAILED = 1
@@ -53,7 +53,7 @@ def _run(args: argparse.Namespace) -> int:
         if sys.stdout is not None:  # None if the parent process closed it
             sys.stdout.flush()
         return status
-    except (ConfigError, UsageError) as error:
+    except (ConfigError, UsageError, MissingPackageError) as error:
         return _fail(error, MISUSED)
     except BrokenPipeError:
         # The reader of our output has left (`kafka-fast config | head`). The interpreter's own

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka_fast import times
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import UsageError
 from kafka_fast.times import query_ms
@@ -163,14 +162,6 @@ def on_commit(given: Any) -> Any:
 def unix_ms(given: object, what: object = "") -> int:
     """Return a time at which records are looked for, in Unix ms. Messages name `what`."""
     return query_ms(given, f"a time of {what}" if what else "a time")
-
-
-def seconds(given: object) -> float:
-    """Return a timeout in seconds; a negative one is refused, as in Java."""
-    timeout = times.seconds(given)
-    if not timeout >= 0:  # refuses NaN, too
-        raise UsageError(f"a timeout of {timeout} s")
-    return timeout
 
 
 def _several(given: Iterable[Any], what: str) -> Iterable[Any]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, peek, warn_of_weakness
 from kafka_fast.consumer.arguments import (
     offset_to_read,
-    seconds,
     subscription,
     topic_partitions,
     unix_ms,
@@ -23,6 +22,7 @@ from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.consumer.turn import Turn
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import count_of, naming
+from kafka_fast.times import timeout_seconds
 from kafka_fast.types import GroupMetadata, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class ConsumerBase:
         most = self._settings.max_poll_records if max_records is None else max_records
         if most < 1:
             raise UsageError(f"max_records must be at least 1, not {max_records}")
-        deadline = self._core.now() + seconds(timeout)
+        deadline = self._core.now() + timeout_seconds(timeout)
         self._steps.begin_poll()
         return most, deadline
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.arguments import (
     on_commit,
-    seconds,
     times_by_partition,
     topic_names,
     topic_partitions,
@@ -32,6 +31,7 @@ from kafka_fast.control.consumer.offsets import LATEST_TIMESTAMP
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import ClientLog
 from kafka_fast.net.steps import Invoke, Steps
+from kafka_fast.times import timeout_seconds
 from kafka_fast.types import (
     OffsetAndMetadata,
     OffsetAndTimestamp,
@@ -69,7 +69,7 @@ class ConsumerCalls:
 
     def deadline(self, timeout: float | None) -> float:
         """Return when a call must end; None: default.api.timeout.ms from now."""
-        limit = self._settings.default_api_timeout if timeout is None else seconds(timeout)
+        limit = self._settings.default_api_timeout if timeout is None else timeout_seconds(timeout)
         return self._core.now() + min(limit, FOREVER)
 
     def assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:

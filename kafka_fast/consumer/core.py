@@ -36,7 +36,7 @@ from kafka_fast.control.group.member import (
     RevokeWanted,
     TopicFailed,
 )
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import InternalError, UsageError
 from kafka_fast.net import process_life
 from kafka_fast.net.client_core import ClientCore
 from kafka_fast.net.detached import detached
@@ -140,7 +140,7 @@ class ConsumerCore(ClientCore):
             case _:
                 fetch_carrier.carry_out(self.plane, self.streams, command)
 
-    def _fail(self, failure: UsageError) -> None:
+    def _fail(self, failure: InternalError) -> None:
         self.waits.fail(failure)
 
     # ---- the end ----

@@ -16,7 +16,7 @@ from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.refusals import RefusalWatch
 from kafka_fast.control.silence import around
 from kafka_fast.control.troubles import Reason, late
-from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
+from kafka_fast.errors import InternalError, KafkaError, KafkaTimeoutError, WakeupError, fresh_copy
 from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
 from kafka_fast.net.callers import Caller, Callers
 from kafka_fast.net.steps import Steps, Wait
@@ -82,7 +82,7 @@ class Waits:
         self._now = now
         self.callers = callers
         self._memory = memory
-        self._failure: UsageError | None = None
+        self._failure: InternalError | None = None
         self._wakeups = 0
         self._is_closed = False
         self._claims = threading.Lock()
@@ -272,6 +272,6 @@ class Waits:
         """End all waits, now and later: the consumer is closed. Any thread."""
         self._is_closed = True
 
-    def fail(self, failure: UsageError) -> None:
+    def fail(self, failure: InternalError) -> None:
         """End all waits with `failure`, now and later: the client has failed. Control thread."""
         self._failure = failure

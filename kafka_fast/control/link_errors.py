@@ -19,6 +19,7 @@ from kafka_fast.errors import (
     MalformedError,
     ProtocolError,
     TlsError,
+    UnsupportedVersionError,
 )
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name, response_class
@@ -78,7 +79,7 @@ def lost_error(where: str, error: BaseException | None, awaited: str, hint: str)
     else:
         closed = isinstance(error, ConnectionError)
         text = f"{where}: {say(error)}{instead}{hint if closed else ''}"
-    keeps_class = isinstance(error, (ProtocolError, *REFUSALS))
+    keeps_class = isinstance(error, (ProtocolError, UnsupportedVersionError, *REFUSALS))
     kind: type[Any] = type(error) if keeps_class else KafkaConnectionError
     failure: KafkaError = kind(text)
     failure.__cause__ = error

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -33,7 +33,7 @@ from kafka_fast.control.messages import (
     TopicSettled,
 )
 from kafka_fast.dataplane.core._plane import EVENT_DUMP, DataPlane
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import InternalError, UsageError
 from kafka_fast.net import process_life
 from kafka_fast.net.calls import AT_ONCE, Calls
 from kafka_fast.net.dump import LinkDump
@@ -115,7 +115,7 @@ class ClientCore(ABC):
         """Carry out a command for the data plane or for users' threads."""
 
     @abstractmethod
-    def _fail(self, failure: UsageError) -> None:
+    def _fail(self, failure: InternalError) -> None:
         """End every wait with `failure`: there is no control thread any more."""
 
     # ---- the end of the process, see `process_life`; its main thread ----
@@ -163,10 +163,13 @@ class ClientCore(ABC):
         self.check_lives()
         lines = yield from self._dump.ask(self.now() + timeout, lambda: self.plane.dead)
         self.driver.wake()  # another caller may wait to ask
+        return self._told(lines)
+
+    def _told(self, lines: Sequence[str]) -> str:
+        """Return the state of both planes, and these lines about the links. Any thread."""
         now = self.now()
         head = f"{self.kind} {self.client_id!r} at {self._dump.head_stamp(now)}"
-        described = self.control.describe(now)
-        return "\n".join([head, described, *self._describe_own(), *lines])
+        return "\n".join([head, self.control.describe(now), *self._describe_own(), *lines])
 
     def _describe_own(self) -> list[str]:
         """Return the state of the user's thread, in lines for people. Any thread."""
@@ -257,10 +260,21 @@ class ClientCore(ABC):
 
     def handle_crash(self, error: BaseException) -> None:
         """End the client after a turn that has failed; there is no further turn."""
-        failure = UsageError(f"the {self.kind}'s control thread has failed: {error!r}")
+        failure = InternalError(
+            f"the {self.kind}'s control thread has failed: {error!r}. This is a fault of "
+            "kafka_fast: please report it, with the traceback in the log and this error's `dump`",
+            dump=self._dump_of_crash(),
+        )
         failure.__cause__ = error
         self._fail(failure)
         self.driver.wake()
+
+    def _dump_of_crash(self) -> str:
+        """Return what `debug_dump` would, but for the links: nobody answers for them any more."""
+        try:
+            return self._told([])
+        except Exception as error:  # noqa: BLE001  # what has failed may not be able to tell
+            return f"{self.kind} {self.client_id!r}: no state to show: {error!r}"
 
     def _drop(self, link_id: int) -> None:
         del self._connecting[link_id]

@@ -27,7 +27,7 @@ from kafka_fast.producer.base import (
 )
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.producer.loss_log import watch_losses
-from kafka_fast.times import seconds
+from kafka_fast.times import timeout_seconds
 from kafka_fast.types import PartitionInfo
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Producer(ProducerBase, BulkAccumulator):
                 they were sent with `send_nowait` or their handle was dropped unread.
             UsageError: The caller is a delivery callback.
         """
-        pending = self._core.flush(None if timeout is None else seconds(timeout))
+        pending = self._core.flush(None if timeout is None else timeout_seconds(timeout))
         self._core.raise_lost()
         return pending
 
@@ -122,7 +122,7 @@ class Producer(ProducerBase, BulkAccumulator):
         Raises:
             DeliveryError: As for `flush`, and for records that were given up.
         """
-        self._core.close(None if timeout is None else seconds(timeout))
+        self._core.close(None if timeout is None else timeout_seconds(timeout))
         self._core.raise_lost()
 
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
@@ -143,7 +143,7 @@ class Producer(ProducerBase, BulkAccumulator):
         bytes), without the contents of records. Links that do not answer within `timeout` seconds
         are missing.
         """
-        return self._core.driver.run(self._core.debug_dump(seconds(timeout)))
+        return self._core.driver.run(self._core.debug_dump(timeout_seconds(timeout)))
 
     def __enter__(self) -> Producer:
         """Return the producer itself; leaving the block closes it."""

@@ -29,7 +29,7 @@ from kafka_fast.dataplane.produce._observers import (
 )
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.dataplane.produce.losses import were
-from kafka_fast.errors import DeliveryError, Outcome, UsageError
+from kafka_fast.errors import DeliveryError, InternalError, Outcome
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import ClientLog, count_of
 from kafka_fast.net import process_life
@@ -71,7 +71,7 @@ class ProducerCore(ClientCore):
         """
         self._closing = threading.RLock()  # reentrant: garbage collection may close anywhere
         self._abandoned: str | None = None  # why this core ends itself after its last record
-        self._failure: UsageError | None = None
+        self._failure: InternalError | None = None
         with ExitStack() as undo:  # out of threads or files: give back what was taken
             undo.callback(host.close)
             if settings.compression_type != "none":
@@ -332,7 +332,7 @@ class ProducerCore(ClientCore):
     def _program(self, command: Any) -> None:
         produce_carrier.carry_out(self.queues, command, self._host.random_bits())
 
-    def _fail(self, failure: UsageError) -> None:
+    def _fail(self, failure: InternalError) -> None:
         """Refuse records from now on, and end all waits with `failure`."""
         self._failure = failure
         self.queues.refuse(failure)

@@ -84,7 +84,7 @@ def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
 
     Raises:
         ConfigError: the codec has no such level.
-        UsageError: neither a C library nor a package serves this codec.
+        MissingPackageError: neither a C library nor a package serves this codec.
     """
     codec = Codec(codec)
     level = check_level(codec, level)
@@ -111,7 +111,7 @@ def decompress(codec: Codec, data: Buffer, *, max_size: int = MAX_SIZE, magic: i
 
     Raises:
         CorruptBatchError: the data is malformed, cut off, or too large when decompressed.
-        UsageError: neither a C library nor a package serves this codec.
+        MissingPackageError: neither a C library nor a package serves this codec.
     """
     codec = Codec(codec)
     for name, number in (("max_size", max_size), ("magic", magic)):

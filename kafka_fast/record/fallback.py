@@ -15,7 +15,7 @@ import zlib
 from types import ModuleType
 from typing import cast
 
-from kafka_fast.errors import CorruptBatchError, UsageError
+from kafka_fast.errors import CorruptBatchError, MissingPackageError
 from kafka_fast.record._compress import OverLimitError, Plain
 from kafka_fast.record.types import Codec
 
@@ -49,9 +49,12 @@ def _package(codec: Codec, module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise UsageError(
+        raise MissingPackageError(
             f"{codec.name.lower()} needs a library: this build of kafka_fast has none compiled in, "
-            f"and the Python package is not installed (pip install {PACKAGES[codec]})"
+            f"and the Python package is not installed (pip install {PACKAGES[codec]})",
+            package=PACKAGES[codec],
+            extra="codecs",
+            name=module,
         ) from error
 
 

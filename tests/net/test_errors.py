@@ -16,6 +16,7 @@ from kafka_fast.errors import (
     ClusterAuthorizationFailed,
     CoordinatorLoadInProgress,
     DeliveryError,
+    InternalError,
     InvalidRecord,
     InvalidTopicException,
     MessageTooLarge,
@@ -239,8 +240,22 @@ def test_the_control_threads_end_is_raised_at_once(waiting: bool) -> None:
             eventually(lambda: core._failure is not None, "the control thread to fail")
         start = time.monotonic()
         for call in (producer.partitions_for, lambda topic: producer.send(topic, b"")):
-            with pytest.raises(UsageError, match="control thread has failed") as caught:
+            with pytest.raises(InternalError, match="control thread has failed") as caught:
                 call("absent")
             assert isinstance(caught.value.__cause__, ZeroDivisionError)
+            assert caught.value.dump.startswith(f"producer '{core.client_id}' at ")
         assert time.monotonic() - start < 10, "max.block.ms is a minute"
         producer.close()
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan")])
+@pytest.mark.parametrize("call", ["flush", "close", "debug_dump"])
+def test_a_negative_timeout_is_refused(
+    topic: str, producer_on: MakeProducer, call: str, timeout: float
+) -> None:
+    """As a consumer does: Java's clients refuse it, too."""
+    producer = producer_on()
+    producer.send_nowait(topic, b"x")
+    with pytest.raises(UsageError, match=rf"^a timeout of {timeout} s$"):
+        getattr(producer, call)(timeout)
+    assert producer.flush(TIMEOUT) == 0, "the call has done nothing"

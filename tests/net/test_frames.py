@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from kafka_fast import RecordRange, SerializationError, UsageError, read_range
+from kafka_fast import MissingPackageError, RecordRange, SerializationError, read_range
 from kafka_fast.consumer import ConsumerRecords
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.consuming import fill
@@ -140,5 +141,7 @@ def test_a_package_that_is_missing(
     """It is said before anything is read."""
     monkeypatch.setitem(sys.modules, package, None)
     for records in (open_range(topic), ConsumerRecords()):
-        with pytest.raises(UsageError, match=rf"^{take}\(\) needs .*: pip install {package}$"):
+        with pytest.raises(MissingPackageError) as caught:
             getattr(records, take)()
+        assert re.fullmatch(rf"{take}\(\) needs .*: pip install {package}", str(caught.value))
+        assert caught.value.package == package

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import pickle
 
 import pytest
@@ -13,6 +14,8 @@ PLAIN = [
     errors.KafkaError,
     errors.ConfigError,
     errors.UsageError,
+    errors.MissingPackageError,
+    errors.InternalError,
     errors.KafkaTimeoutError,
     errors.KafkaConnectionError,
     errors.AuthenticationError,
@@ -41,6 +44,7 @@ def test_plain_errors_keep_message_class_and_attributes_through_pickle(cls):
     ("cls", "builtin"),
     [
         (errors.ConfigError, ValueError),
+        (errors.MissingPackageError, ImportError),
         (errors.KafkaTimeoutError, TimeoutError),
         (errors.KafkaConnectionError, ConnectionError),
         (errors.AuthenticationError, ConnectionError),
@@ -49,6 +53,23 @@ def test_plain_errors_keep_message_class_and_attributes_through_pickle(cls):
 def test_errors_are_also_the_builtin_that_a_caller_expects(cls, builtin):
     with pytest.raises(builtin, match="why"):
         raise cls("why")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_a_missing_package_is_named_in_each_copy(copied):
+    error = errors.MissingPackageError("why", package="pyjks", extra="jks", name="jks")
+    back = copied(error)
+    assert (str(back), back.package, back.extra, back.name) == ("why", "pyjks", "jks", "jks")
+
+
+def test_an_internal_error_keeps_its_dump_through_pickle():
+    back = pickle.loads(pickle.dumps(errors.InternalError("why", dump="producer 'a' at ...")))
+    assert back.dump == "producer 'a' at ..."
+
+
+def test_a_version_that_a_broker_lacks_breaks_no_protocol():
+    """Who catches a ProtocolError closes the connection, which is in order here."""
+    assert not issubclass(errors.UnsupportedVersionError, errors.ProtocolError)
 
 
 @pytest.mark.parametrize("code", errors.ERRORS)

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import MissingPackageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,12 +41,16 @@ def package_for(call: str, name: str) -> Any:
     """Return a package that only this call needs.
 
     Raises:
-        UsageError: It is not installed.
+        MissingPackageError: It is not installed.
     """
     try:
         return import_module(name)
     except ImportError:
-        raise UsageError(f"{call} needs {name}: pip install {name}") from None
+        raise MissingPackageError(
+            f"{call} needs {name}: pip install {name}",
+            package=name,
+            extra="arrow" if name == "pyarrow" else None,
+        ) from None
 
 
 def to_arrow(arrow: Callable[[], object], failures: list[BaseException]) -> pa.Table:
@@ -92,7 +96,7 @@ def rows_array(steps: Iterable[ConsumerRecords], dtype: object = None) -> Any:
         dtype: Of the array; None: objects.
 
     Raises:
-        UsageError: numpy is not installed.
+        MissingPackageError: numpy is not installed.
     """
     from dataclasses import make_dataclass  # few processes need it
 

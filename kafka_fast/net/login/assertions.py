@@ -15,7 +15,12 @@ from typing import Any, TypeAlias
 from kafka_fast.config._security_settings import OidcSettings
 from kafka_fast.control.authentication.peer_text import as_told
 from kafka_fast.control.authentication.revealing import revealed
-from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
+from kafka_fast.errors import (
+    AuthenticationError,
+    ConfigError,
+    KafkaConnectionError,
+    MissingPackageError,
+)
 from kafka_fast.net.login.jwt import ALGORITHMS, sign
 
 __all__ = ["MakeAssertion", "make_assertions"]
@@ -28,7 +33,8 @@ def make_assertions(settings: OidcSettings, wall: Callable[[], float]) -> MakeAs
     """Return what makes assertions, or None if the settings ask for none.
 
     Raises:
-        ConfigError: the algorithm is not known, or a package is missing.
+        ConfigError: the algorithm is not known.
+        MissingPackageError: cryptography is not installed.
     """
     path = settings.assertion_file
     if path is not None:
@@ -40,9 +46,11 @@ def make_assertions(settings: OidcSettings, wall: Callable[[], float]) -> MakeAs
             f"sasl.oauthbearer.assertion.algorithm must be one of {', '.join(ALGORITHMS)}"
         )
     if importlib.util.find_spec("cryptography") is None:
-        raise ConfigError(
+        raise MissingPackageError(
             "to sign assertions (sasl.oauthbearer.assertion.…) needs the package cryptography: "
-            "pip install cryptography"
+            "pip install cryptography",
+            package="cryptography",
+            extra="oauth",
         )
     return lambda: _signed(settings, wall())
 

@@ -20,7 +20,7 @@ from kafka_fast.control.authentication.aws_msk_iam import (
     region_of,
 )
 from kafka_fast.control.authentication.peer_text import as_told
-from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
+from kafka_fast.errors import AuthenticationError, KafkaConnectionError, MissingPackageError
 from kafka_fast.secret import Secret
 
 __all__ = ["AwsLogin"]
@@ -52,11 +52,13 @@ class AwsLogin:
             wall: returns the Unix time in seconds.
 
         Raises:
-            ConfigError: botocore is not installed.
+            MissingPackageError: botocore is not installed.
         """
         if importlib.util.find_spec("botocore") is None:
-            raise ConfigError(
-                "to authenticate with AWS needs the package botocore: pip install botocore"
+            raise MissingPackageError(
+                "to authenticate with AWS needs the package botocore: pip install botocore",
+                package="botocore",
+                extra="aws",
             )
         self._region = region
         self._profile = profile

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from kafka_fast.control.authentication.gssapi import SecurityContext
 from kafka_fast.control.authentication.peer_text import as_told
-from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
+from kafka_fast.errors import AuthenticationError, KafkaConnectionError, MissingPackageError
 
 __all__ = ["KerberosLogin"]
 
@@ -46,10 +46,14 @@ class KerberosLogin:
             host: in the brokers' principals; None: each broker's own name.
 
         Raises:
-            ConfigError: the package gssapi is not installed.
+            MissingPackageError: the package gssapi is not installed.
         """
         if importlib.util.find_spec("gssapi") is None:
-            raise ConfigError("sasl.mechanism=GSSAPI needs the package gssapi: pip install gssapi")
+            raise MissingPackageError(
+                "sasl.mechanism=GSSAPI needs the package gssapi: pip install gssapi",
+                package="gssapi",
+                extra="gssapi",
+            )
         self._service = service or SERVICE
         self._principal = principal
         self._host = host

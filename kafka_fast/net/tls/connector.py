@@ -12,7 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_fast.config._security_settings import TlsSettings
-from kafka_fast.errors import ConfigError, KafkaConnectionError, TlsError, drop_frames
+from kafka_fast.errors import (
+    ConfigError,
+    KafkaConnectionError,
+    MissingPackageError,
+    TlsError,
+    drop_frames,
+)
 from kafka_fast.logs import get_logger
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
@@ -150,7 +156,7 @@ def make_connector(tls: TlsSettings, protocol: str) -> TlsConnector:
     logger.info("TLS: %s", by)
     try:
         return _connector(tls, protocol, by)
-    except ConfigError as error:
+    except (ConfigError, MissingPackageError) as error:
         drop_frames(error)  # passwords and private keys stand in them
         failure = error
     raise failure  # not in the handler, where Python 3.10 brings the frames back

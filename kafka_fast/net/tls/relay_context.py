@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_fast.config._security_settings import Store, TlsSettings
-from kafka_fast.errors import ConfigError
+from kafka_fast.errors import ConfigError, MissingPackageError
 from kafka_fast.net.tls.expiry import end_of, warn_of_expiry
 from kafka_fast.net.tls.stores import (
     Blob,
@@ -40,6 +40,7 @@ def make_ssl_context(settings: TlsSettings) -> ssl.SSLContext:
 
     Raises:
         ConfigError: a file cannot be read or used; the text names it and says why.
+        MissingPackageError: reading a key store needs a package.
     """
     if settings.context is not None:
         return settings.context
@@ -167,9 +168,11 @@ def _read_pkcs12(blob: Blob, place: str) -> JavaStore:
         from cryptography.hazmat.primitives import serialization as form
         from cryptography.hazmat.primitives.serialization import pkcs12
     except ImportError as error:
-        raise ConfigError(
+        raise MissingPackageError(
             f"{place} is a PKCS12 file: without the native TLS the package cryptography "
-            "reads it (pip install cryptography), or make PEM of it: openssl pkcs12"
+            "reads it (pip install cryptography), or make PEM of it: openssl pkcs12",
+            package="cryptography",
+            extra="oauth",
         ) from error
     try:
         held: Any = pkcs12.load_pkcs12(blob.data, blob.password)

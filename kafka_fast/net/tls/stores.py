@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_fast.config._security_settings import Store, TlsSettings
-from kafka_fast.errors import ConfigError
+from kafka_fast.errors import ConfigError, MissingPackageError
 from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.secret import Secret
 from kafka_fast.values import Value
@@ -142,14 +142,18 @@ def read_jks(blob: Blob, place: str, key_password: bytes | None = None) -> JavaS
         key_password: of the private key, if it is not the file's.
 
     Raises:
-        ConfigError: the package for it is missing, the password is wrong, or the file is damaged.
+        ConfigError: the password is wrong, or the file is damaged.
+        MissingPackageError: pyjks is not installed.
     """
     try:
         import jks  # type: ignore[import-untyped]  # only those who have such a file
     except ImportError as error:
-        raise ConfigError(
+        raise MissingPackageError(
             f"{place} is a JKS file: pip install pyjks reads it, or make a PKCS12 file "
-            "of it: keytool -importkeystore -deststoretype PKCS12"
+            "of it: keytool -importkeystore -deststoretype PKCS12",
+            package="pyjks",
+            extra="jks",
+            name="jks",
         ) from error
     wrong = (jks.util.KeystoreSignatureException, jks.util.DecryptionFailureException)
     try:
@@ -165,7 +169,7 @@ def read_identity(blob: Blob, place: str, store: Store) -> JavaStore:
     """Return what is in a JKS file, with its private key.
 
     Raises:
-        ConfigError: as `read_jks`; or the key's own password is missing.
+        ConfigError, MissingPackageError: as `read_jks`; or the key's own password is missing.
     """
     found = read_jks(blob, place, reveal(store.key_password))
     if found.chain and not found.key:

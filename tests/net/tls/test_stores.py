@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafka_fast.config._security_settings import Store, TlsSettings
-from kafka_fast.errors import ConfigError
+from kafka_fast.errors import ConfigError, MissingPackageError
 from kafka_fast.net.tls._tls import TlsContext
 from kafka_fast.net.tls.context import make_context
 from kafka_fast.net.tls.expiry import end_of
@@ -282,8 +282,9 @@ def test_jks_without_the_package(way: str, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setitem(__import__("sys").modules, "jks", None)
     path = tmp_path / "trust.jks"
     path.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
-    text = refused(way, TlsSettings(truststore=Store(location=str(path))))
-    assert "pip install pyjks" in text
+    with pytest.raises(MissingPackageError, match="pip install pyjks") as caught:
+        make(way, TlsSettings(truststore=Store(location=str(path))))
+    assert (caught.value.package, caught.value.extra) == ("pyjks", "jks")
 
 
 # ---- time passes ----

@@ -18,7 +18,7 @@ from kafka_fast.control.messages import CloseLink, DoWork, OpenLink, ResolveHost
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import InternalError
 from kafka_fast.net import process_life
 from kafka_fast.net.callers import Callers, Threads
 from kafka_fast.net.calls import AT_ONCE
@@ -258,8 +258,21 @@ def test_work_of_a_login_ends_on_the_control_thread(core: ClientCore, host: Hand
 
 def test_whoever_waits_hears_of_a_crash(core: ClientCore) -> None:
     core.handle_crash(ZeroDivisionError("a bug"))
-    with pytest.raises(UsageError, match=f"the {core.kind}'s control thread has failed.*a bug"):
+    with pytest.raises(
+        InternalError, match=f"the {core.kind}'s control thread has failed.*a bug.*please report"
+    ) as caught:
         core.driver.run(core.topics.await_topic("t", deadline=9.0))
+    assert caught.value.dump.startswith(f"{core.kind} ")
+
+
+def test_a_crash_that_leaves_nothing_to_show(
+    core: ClientCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core.control, "describe", lambda now: 1 / 0)
+    core.handle_crash(ValueError("a bug"))
+    with pytest.raises(InternalError) as caught:
+        core.driver.run(core.topics.await_topic("t", deadline=9.0))
+    assert "no state to show: ZeroDivisionError" in caught.value.dump
 
 
 @pytest.mark.parametrize("step", ["start", "make_streams", "make_callbacks"])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_fast.errors import ConfigError, CorruptBatchError, UsageError
+from kafka_fast.errors import ConfigError, CorruptBatchError, MissingPackageError
 from kafka_fast.record import (
     Codec,
     _compress,
@@ -317,9 +317,9 @@ def test_missing_package_is_named(codec: Codec, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(compression, "_NATIVE", frozenset())
     for module in (package, f"{package}.frame"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(UsageError, match=f"pip install {package}"):
+    with pytest.raises(MissingPackageError, match=f"pip install {package}"):
         compress(codec, b"x")
-    with pytest.raises(UsageError, match=f"pip install {package}"):
+    with pytest.raises(MissingPackageError, match=f"pip install {package}"):
         decompress(codec, b"\x01\x00x")
 
 

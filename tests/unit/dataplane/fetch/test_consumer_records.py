@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords, iterate
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import MissingPackageError, UsageError
 from kafka_fast.record import read_batches
 from kafka_fast.record._slices import RecordSlice, slice_of
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
@@ -202,6 +202,6 @@ def test_says_what_to_install(
     records: ConsumerRecords, method: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UsageError, match=f"needs {package}: pip install"):
+    with pytest.raises(MissingPackageError, match=f"needs {package}: pip install"):
         getattr(records, method)()
     assert len(records.arrow()) == len(records)

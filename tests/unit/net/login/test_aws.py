@@ -13,7 +13,11 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 import kafka_fast
 from kafka_fast.config._security_settings import SaslSettings
-from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
+from kafka_fast.errors import (
+    AuthenticationError,
+    KafkaConnectionError,
+    MissingPackageError,
+)
 from kafka_fast.net.login import aws, make_mechanism
 from kafka_fast.net.login.aws import AwsLogin
 from kafka_fast.net.login.user_tokens import user_tokens
@@ -159,7 +163,7 @@ def test_a_profile_that_is_not_there() -> None:
 
 def test_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install botocore"):
+    with pytest.raises(MissingPackageError, match=r"pip install botocore"):
         make_mechanism(SaslSettings(mechanism="AWS_MSK_IAM"))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.config._security_settings import SaslSettings
-from kafka_fast.errors import ConfigError
+from kafka_fast.errors import MissingPackageError
 from kafka_fast.net.login import kerberos, make_mechanism
 
 
 def test_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kerberos.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install gssapi"):
+    with pytest.raises(MissingPackageError, match=r"pip install gssapi"):
         make_mechanism(SaslSettings(mechanism="GSSAPI"))

@@ -20,7 +20,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from kafka_fast.config._security_settings import OidcSettings, SaslSettings
-from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
+from kafka_fast.errors import (
+    AuthenticationError,
+    ConfigError,
+    KafkaConnectionError,
+    MissingPackageError,
+)
 from kafka_fast.net.login import assertions, https, make_mechanism
 from kafka_fast.net.login.https import REPLY_MAX
 from kafka_fast.net.login.oidc import JWT_BEARER, ProviderTokens
@@ -418,7 +423,7 @@ def test_an_algorithm_that_is_not_known(make: Make) -> None:
 
 def test_the_package_that_signs_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assertions.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install cryptography"):
+    with pytest.raises(MissingPackageError, match=r"pip install cryptography"):
         make(assertion_key=Secret("x"))
 
 
