@@ -351,7 +351,7 @@ class Membership:
                 self._log_failure(len(offsets), failures.popleft())
 
         self._core.queries.commit(
-            offsets, done, deadline, as_member=self.is_subscribed, is_last=is_last
+            offsets, done, deadline, as_member=self.is_subscribed, skips_unknown=is_last
         )
         try:
             yield from self._core.waits.wait(
@@ -375,11 +375,17 @@ class Membership:
         callback: OnCommit | None,
         deadline: float,
         on_end: Callable[[], object] = lambda: None,
+        *,
+        skips_unknown: bool = False,
     ) -> None:
         """Commit; the callback runs in a later poll, commit or close.
 
-        Without a callback, a failure is logged. `on_end` is called when the commit has ended, on
-        the control thread.
+        Args:
+            offsets: by partition.
+            callback: gets the offsets, and None or the error. Without one, a failure is logged.
+            deadline: when to give up.
+            on_end: called when the commit has ended. Control thread.
+            skips_unknown: see `Commits.commit`.
         """
         self.check_owned(offsets)
 
@@ -390,7 +396,9 @@ class Membership:
             elif error is not None:
                 self._log_failure(len(offsets), error)
 
-        self._core.queries.commit(offsets, done, deadline, as_member=self.is_subscribed)
+        self._core.queries.commit(
+            offsets, done, deadline, as_member=self.is_subscribed, skips_unknown=skips_unknown
+        )
 
     def check_owned(self, offsets: Offsets) -> None:
         """Refuse offsets of partitions that this member does not own: others may own them now."""
@@ -437,7 +445,7 @@ class Membership:
         if not self._settings.enable_auto_commit or not offsets:
             return False
         deadline = self._core.now() + self._settings.default_api_timeout
-        self.commit_later(offsets, None, deadline, on_end)
+        self.commit_later(offsets, None, deadline, on_end, skips_unknown=True)
         return True
 
     def commit_covered(self, deadline: float) -> Steps[None]:

@@ -77,13 +77,18 @@ class ConsumerQueries:
         deadline: float,
         *,
         as_member: bool,
-        is_last: bool = False,
+        skips_unknown: bool = False,
     ) -> None:
         """Commit after all earlier commits have ended. `done` runs on the control thread."""
         self._group()
         self._call(
             lambda now: self._control.commit(
-                offsets, done, now, deadline=deadline, as_member=as_member, is_last=is_last
+                offsets,
+                done,
+                now,
+                deadline=deadline,
+                as_member=as_member,
+                skips_unknown=skips_unknown,
             )
         )
 

@@ -226,7 +226,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         *,
         deadline: float,
         as_member: bool,
-        is_last: bool,
+        skips_unknown: bool,
     ) -> None:
         """Commit these offsets for the group; see `Commits.commit`.
 
@@ -238,7 +238,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         gone = {it.partition for it in self.partitions.in_state(FetchState.RECREATED)}
         offsets = {partition: at for partition, at in offsets.items() if partition not in gone}
         self.group.commits.commit(
-            offsets, done, deadline=deadline, as_member=as_member, is_last=is_last
+            offsets, done, deadline=deadline, as_member=as_member, skips_unknown=skips_unknown
         )
 
     def _begin_seek(

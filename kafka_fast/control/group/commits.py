@@ -15,6 +15,10 @@ before it has ended. These rules decide which offsets may be committed:
   topic id, so these may be committed for a recreated topic.
 * After a topic was recreated, its offsets are not committed until the user's thread has forgotten
   the old topic. Otherwise old offsets would be taken for the new topic's.
+* A coordinator may hear of a new topic late, so a commit for a topic that it does not know is
+  repeated. Once the metadata deny a topic that is read as well, it is gone: its offsets are left
+  out, or the commit is refused if the topic's id is not known. An automatic or last commit is not
+  repeated for it. For other commits wait behind this one, and may be of topics that are well.
 
 Thread: control.
 """
@@ -115,7 +119,7 @@ class Commits:
         *,
         deadline: float,
         as_member: bool = False,
-        is_last: bool = False,
+        skips_unknown: bool = False,
     ) -> None:
         """Commit these offsets, after all commits before.
 
@@ -129,8 +133,9 @@ class Commits:
             deadline: when to give up. A commit in flight ends with its answer, however late.
             as_member: refuse the commit if this client is no member any more. The coordinator of
                 an empty group would accept it, over the offsets that the next member commits.
-            is_last: the partitions are given up next. A topic that the brokers do not know then
-                counts as deleted, even if it may just be new.
+            skips_unknown: a topic that the coordinator does not know counts as deleted, even if
+                it may just be new: the partitions are given up next, or the next automatic commit
+                has their offsets again.
         """
         if not offsets:
             done(None)
@@ -140,7 +145,7 @@ class Commits:
             done = _once_all_have_ended(len(pieces), done)
         for piece in pieces:
             some = {it: offsets[it] for it in piece}
-            commit = Commit(self, some, done, as_member=as_member, is_last=is_last)
+            commit = Commit(self, some, done, as_member=as_member, skips_unknown=skips_unknown)
             self._commits.append(commit)
             self.context.requester.begin(commit, [ONLY], deadline=deadline)
 
@@ -190,7 +195,7 @@ class Commit(Call[str, None]):
         done: Callable[[KafkaError | None], None],
         *,
         as_member: bool,
-        is_last: bool,
+        skips_unknown: bool,
     ) -> None:
         settings = group.context.settings
         super().__init__(group.coordinator.target, timeout=settings.request_timeout)
@@ -201,7 +206,8 @@ class Commit(Call[str, None]):
         # With KIP-848 the member's epoch may change during a commit, which is then repeated.
         self._is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
         self._as_member = as_member
-        self._is_last = is_last
+        self._skips_unknown = skips_unknown
+        self._denied: dict[str, int] = {}  # topic -> answers of the metadata when it was unknown
         self._membership = group.identity().number  # when the commit was made
         self._topic_ids = self._known_ids()  # when the commit was made
 
@@ -285,13 +291,29 @@ class Commit(Call[str, None]):
             for part in topic.partitions:
                 code = part.error_code
                 partition = TopicPartition(name, part.partition_index)
-                if code == 0 or (self._is_last and code in TOPIC_GONE):
+                if code == 0:
+                    self.offsets.pop(partition, None)
+                elif code in TOPIC_GONE and self._leaves_out(partition):
+                    logger.info("%s: not committed, its topic is gone", partition)
                     self.offsets.pop(partition, None)
                 else:
                     wrong.append(self._meaning_of(code, partition, source.now))
         yield ONLY, worst(wrong) if wrong else Done(None)
 
+    def _leaves_out(self, partition: TopicPartition) -> bool:
+        """Tell whether the offset of a topic that the coordinator does not know is left out."""
+        if self._skips_unknown:
+            return True
+        return partition.topic in self._topic_ids and self._is_gone(partition.topic)
+
+    def _is_gone(self, topic: str) -> bool:
+        """Tell whether the metadata have denied the topic since a coordinator first did."""
+        answers = self._cluster.answers(topic)
+        return self._cluster.is_absent(topic) and answers > self._denied.setdefault(topic, answers)
+
     def _meaning_of(self, code: int, partition: TopicPartition, now: float) -> NotDone:
+        if code in TOPIC_GONE and self._is_gone(partition.topic):
+            return Refused(_commit_error(code, partition))
         about = f" of {partition} in group {self._group.coordinator.group_id!r}"
         meaning = meaning_of(code, "OffsetCommit", about, topic=partition.topic)
         if not isinstance(meaning, Refused):

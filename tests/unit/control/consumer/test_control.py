@@ -78,7 +78,7 @@ def test_what_was_read_of_a_topic_that_is_gone_is_not_committed_for_the_next_one
 
     def commit() -> Any:
         machine.control.commit(
-            both, print, machine.now, deadline=machine.now + 9, as_member=True, is_last=False
+            both, print, machine.now, deadline=machine.now + 9, as_member=True, skips_unknown=False
         )
         return commits.pop()
 

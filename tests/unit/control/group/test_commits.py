@@ -8,7 +8,12 @@ import pytest
 
 from kafka_fast.control.group.classic.member import ClassicMemberState
 from kafka_fast.control.group.commits import OFFSETS_PER_REQUEST
-from kafka_fast.errors import CommitFailedError, KafkaTimeoutError, OffsetMetadataTooLarge
+from kafka_fast.errors import (
+    CommitFailedError,
+    KafkaTimeoutError,
+    OffsetMetadataTooLarge,
+    UnknownTopicOrPartition,
+)
 from kafka_fast.testing.broker.versions import (
     KAFKA_2_1,
     KAFKA_3_9,
@@ -17,7 +22,7 @@ from kafka_fast.testing.broker.versions import (
 )
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.control.group.consumer_protocol.groups import make, two_members
-from tests.unit.control.group.world import World
+from tests.unit.control.group.world import Member, World
 
 
 def test_a_commit_whose_answer_is_late_lets_the_control_plane_sleep() -> None:
@@ -130,26 +135,74 @@ def test_partitions_are_given_up_when_their_commits_are_through(protocol: str) -
     assert outcome == [None]
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_last_commit_does_not_wait_for_a_topic_that_is_gone(protocol: str) -> None:
+def with_topic_gone(protocol: str, versions: Any = None) -> tuple[World, Member]:
+    """Return a member that reads two topics, one of which, "u", has just been deleted."""
     world = make(2, group_protocol=protocol, allow_auto_create_topics=False)
+    if versions is not None:
+        world.cluster.faults.limit_versions(versions)
     world.cluster.create_topic("u", 1)
     member = world.join("a", ["t", "u"])
     world.run_until(lambda: world.stable("t", "u"))
     world.cluster.delete_topic("u")
+    return world, member
+
+
+BOTH = {TopicPartition("t", 0): OffsetAndMetadata(3), TopicPartition("u", 0): OffsetAndMetadata(4)}
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_last_commit_does_not_wait_for_a_topic_that_is_gone(protocol: str) -> None:
+    world, member = with_topic_gone(protocol)
     group, outcomes = member.control.group, []  # type: ignore[var-annotated]
     assert group is not None
-    for is_last in (True, False):
-        offsets = {
-            TopicPartition("t", 0): OffsetAndMetadata(3),
-            TopicPartition("u", 0): OffsetAndMetadata(4),
-        }
-        group.commits.commit(offsets, outcomes.append, deadline=world.now + 30, is_last=is_last)
-    world.run(2.0)
+    group.commits.commit(BOTH, outcomes.append, deadline=world.now + 30, skips_unknown=True)
+    world.run(0.2)
     assert outcomes == [None]
     assert world.cluster.committed("g") == {("t", 0): 3}
-    world.run(40.0)
-    assert isinstance(outcomes[1], KafkaTimeoutError)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_what_is_committed_behind_a_topic_that_is_gone(protocol: str) -> None:
+    """Regression: it waited until the commit before it had reached its deadline, a minute."""
+    world, member = with_topic_gone(protocol)
+    group, outcomes = member.control.group, []  # type: ignore[var-annotated]
+    assert group is not None
+    other = {TopicPartition("t", 0): OffsetAndMetadata(5)}
+    for offsets in (BOTH, other):
+        group.commits.commit(offsets, outcomes.append, deadline=world.now + 60)
+    world.run(5.0)
+    assert outcomes == [None, None]
+    assert world.cluster.committed("g") == {("t", 0): 5}
+
+
+def test_a_commit_for_a_topic_that_is_not_read_says_at_its_deadline_what_was_wrong() -> None:
+    """Nobody asks for the metadata of such a topic: that may create it."""
+    world, member = with_topic_gone("classic")
+    outcome = world.commit(member, {TopicPartition("typo", 0): 5, TopicPartition("t", 0): 6})
+    world.run(61.0)
+    assert isinstance(outcome[0], KafkaTimeoutError)
+    assert "typo-0" in str(outcome[0])
+    assert world.cluster.committed("g") == {("t", 0): 6}
+
+
+def test_a_commit_by_name_for_a_topic_that_is_gone_is_refused() -> None:
+    """Without ids nobody can tell whether the topic has ever been there."""
+    world, member = with_topic_gone("classic", KAFKA_2_1)
+    outcome = world.commit(member, {TopicPartition("u", 0): 5, TopicPartition("t", 0): 6})
+    world.run(5.0)
+    assert isinstance(outcome[0], UnknownTopicOrPartition)
+    assert world.cluster.committed("g") == {("t", 0): 6}
+
+
+def test_a_topic_that_the_coordinator_hears_of_late_is_waited_for() -> None:
+    world = make(2)
+    member = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    world.cluster.faults.error(OFFSET_COMMIT, UnknownTopicOrPartition.code, count=3)
+    outcome = world.commit(member, {TopicPartition("t", 0): 6})
+    world.run(5.0)
+    assert outcome == [None]
+    assert world.cluster.committed("g") == {("t", 0): 6}
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
