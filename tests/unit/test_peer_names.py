@@ -385,6 +385,41 @@ def test_however_it_is_called(clients: dict[type, Any]) -> None:
             other()
 
 
+CALLS_WITH_A_LIST: list[tuple[str, tuple[object, ...], str]] = [
+    *((name, (), f"{name}(*partitions)") for name in ONE_BY_ONE),
+    ("seek_to_timestamp", (0,), "seek_to_timestamp(timestamp_ms, *partitions)"),
+    ("position", (), "position(partition)"),
+    ("current_lag", (), "current_lag(partition)"),
+]
+
+
+@pytest.mark.parametrize(("method", "before", "call"), CALLS_WITH_A_LIST)
+@pytest.mark.parametrize("kind", [Consumer, aio.Consumer])
+def test_a_list_of_partitions_is_answered_with_the_call(
+    clients: dict[type, Any], kind: type, method: str, before: tuple[object, ...], call: str
+) -> None:
+    """Regression: it was "a partition is a TopicPartition(topic, number)", in any method."""
+    partitions = [TopicPartition("t", 0), TopicPartition("t", 1)]
+    clients[kind].assign(partitions)
+
+    async def make_call(argument: object) -> None:
+        result = getattr(clients[kind], method)(*before, argument)
+        if inspect.isawaitable(result):
+            await result
+
+    for argument in (
+        partitions,
+        partitions[:1],
+        set(partitions),
+        tuple(partitions),
+        iter(partitions),
+    ):
+        with pytest.raises(TypeError, match=rf": {method} is called as {re.escape(call)}$"):
+            asyncio.run(make_call(argument))
+    with pytest.raises(TypeError, match=r"a partition is a TopicPartition.*, not 't'$"):
+        asyncio.run(make_call("t"))
+
+
 def test_an_error_of_the_call_itself_is_left_alone() -> None:
     def fails(self: object, given: int) -> None:
         raise TypeError("its own")
