@@ -101,7 +101,14 @@ else:
 
         return MODULE
 
+    def _peer_names_of_errors() -> Mapping[str, str]:
+        from kafka_fast.peer_errors import errors_module
+
+        return errors_module(errors.BROKER_ERRORS, errors.__all__)
+
     __getattr__, __dir__ = lazily(__name__, _WHERE, _peer_names)
+    # The module of errors imports nothing of ours, so the package lends it a look-up.
+    errors.__getattr__, _ = lazily(errors.__name__, {}, _peer_names_of_errors)
 
 __all__ = [
     "AuthenticationError",

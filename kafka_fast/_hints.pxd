@@ -3,5 +3,5 @@
 from cpython.object cimport PyObject
 
 # Add a hint to the TypeError that is set, if a call named an argument as another client does.
-# `method` is the function, or its name.
-cdef void hint_at_argument(object method, PyObject* names, dict hints) noexcept
+# `method` is the function's name.
+cdef void hint_at_argument(str method, PyObject* names, dict hints) noexcept

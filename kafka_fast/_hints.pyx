@@ -34,6 +34,7 @@ cdef extern from "Python.h":
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
     PyObject* PyObject_Vectorcall(PyObject* function, PyObject* const* arguments, size_t count,
                                   PyObject* names) noexcept
+    Py_ssize_t PyVectorcall_NARGS(size_t count)
     bint PyErr_ExceptionMatches(object kind)
     void PyErr_Fetch(PyObject** kind, PyObject** value, PyObject** trace)
     void PyErr_Restore(PyObject* kind, PyObject* value, PyObject* trace)
@@ -79,38 +80,74 @@ cdef object behind(type owner, OtherName other):
 
 
 def name_attributes(type owner not None, hints not None) -> None:
-    """Have a class, and those that are derived from it later, answer to other clients' names.
+    """Have a class, and all that are derived from it, answer to other clients' names.
 
     Args:
         owner: The class. A name that the class or an instance has itself wins.
         hints: Other name -> what to write instead.
     """
+    put_last(owner, type("NamesOfOtherClients", (), {
+        "__slots__": (), **{name: OtherName(name, hint) for name, hint in hints.items()},
+    }))
+
+
+cdef int put_last(type owner, type names) except -1:
+    """Put the names behind a class and behind those that are derived from it already.
+
+    Python computes the order of a class that is derived later from the order of its bases.
+    """
     cdef PyTypeObject* raw = <PyTypeObject*>owner
     cdef PyObject* before = raw.tp_mro
-    names = type("NamesOfOtherClients", (), {
-        "__slots__": (), **{name: OtherName(name, hint) for name, hint in hints.items()},
-    })
+    if names in owner.__mro__:
+        return 0  # derived from two classes that have the names
     order = (*(base for base in owner.__mro__ if base is not object), names, object)
     Py_INCREF(order)
     raw.tp_mro = <PyObject*>order
     Py_XDECREF(before)
     PyType_Modified(raw)
+    for derived in owner.__subclasses__():
+        put_last(derived, names)
+    return 0
 
 
 def hint_at_names(type owner not None, attributes not None, arguments=None) -> None:
     """Have a class answer to the names of other clients.
 
     Args:
-        owner: The class, before others are derived from it.
+        owner: The class; its methods are replaced, so others are derived from it later.
         attributes: As for `name_attributes`.
-        arguments: Method of the class -> what `HintedMethod` takes; a compiled method has its own
-            way to them.
+        arguments: As for `hint_at_arguments`, which a compiled method is not given to here: it may
+            have its own way to them.
     """
     name_attributes(owner, attributes)
-    for method, hints in (arguments or {}).items():
-        function = vars(owner).get(method)
-        if isinstance(function, FunctionType):
-            setattr(owner, method, HintedMethod(function, dict(hints)))
+    hint_at_arguments(owner, {
+        method: hints for method, hints in (arguments or {}).items()
+        if isinstance(getattr(owner, method), FunctionType)
+    })
+
+
+def hint_at_arguments(type owner not None, arguments not None) -> None:
+    """Have methods of a class, inherited ones too, answer to other clients' names of arguments.
+
+    Args:
+        owner: The class.
+        arguments: Method -> what `HintedMethod` takes.
+    """
+    for method, hints in arguments.items():
+        hinted = HintedMethod(getattr(owner, method), dict(hints), f"{owner.__name__}.{method}")
+        setattr(owner, method, hinted)
+
+
+def hint_at_new(type owner not None, hints not None, str surplus not None) -> None:
+    """Have the constructor of a named tuple answer to other clients' arguments.
+
+    Args:
+        owner: The class.
+        hints: As for `HintedMethod`.
+        surplus: What is told about an argument by position that the class has no field for.
+    """
+    hinted = HintedMethod(owner.__new__, dict(hints), owner.__name__, surplus)
+    owner.__new__ = staticmethod(hinted)
 
 
 def name_type(type owner not None, str module not None, str signature="") -> None:
@@ -165,16 +202,22 @@ cdef class HintedMethod:
     Args:
         function: A function, or a coroutine function.
         hints: Other name -> what to write instead; none of them is one of the function's.
+        name: What the function is called in errors; "": its own name.
+        surplus: What is told about an argument too many by position; "": nothing.
     """
 
     cdef vectorcallfunc enter  # for the interpreter, which finds it by the type
     cdef object function
     cdef dict hints
+    cdef str name
+    cdef str surplus
 
-    def __init__(self, function not None, dict hints not None) -> None:
+    def __init__(self, function not None, dict hints not None, str name="", str surplus="") -> None:
         self.enter = enter_hinted
         self.function = function
         self.hints = hints
+        self.name = name or function.__qualname__
+        self.surplus = surplus
 
     def __call__(self, *arguments, **named):
         return self.function(*arguments, **named)
@@ -200,8 +243,10 @@ cdef PyObject* enter_hinted(PyObject* method, PyObject* const* arguments, size_t
                             PyObject* names) noexcept:
     cdef HintedMethod own = <HintedMethod>method
     cdef PyObject* result = PyObject_Vectorcall(<PyObject*>own.function, arguments, count, names)
-    if result == NULL and names != NULL and PyErr_ExceptionMatches(TypeError):
-        hint_at_argument(own.function, names, own.hints)
+    if result == NULL:
+        hint_at_argument(own.name, names, own.hints)
+        if own.surplus:
+            hint_at_surplus(own, PyVectorcall_NARGS(count))
     return result
 
 
@@ -218,7 +263,30 @@ cdef int let_be_a_method() except -1:
 let_be_a_method()
 
 
-cdef void hint_at_argument(object method, PyObject* names, dict hints) noexcept:
+cdef void hint_at_surplus(HintedMethod method, Py_ssize_t count) noexcept:
+    """Replace the TypeError that is set, if a call had more arguments by position than there are.
+
+    The first argument of a constructor is the class, which no caller has written.
+    """
+    cdef PyObject* kind
+    cdef PyObject* value
+    cdef PyObject* trace
+    if not PyErr_ExceptionMatches(TypeError):
+        return
+    PyErr_Fetch(&kind, &value, &trace)  # nothing below may run while an error is set
+    most = method.function.__code__.co_argcount
+    if count <= most:
+        PyErr_Restore(kind, value, trace)
+        return
+    Py_XDECREF(kind)
+    Py_XDECREF(value)
+    Py_XDECREF(trace)
+    PyErr_SetObject(TypeError, TypeError(
+        f"{method.name}() takes {most - 1} arguments, but {count - 1} were given: {method.surplus}"
+    ))
+
+
+cdef void hint_at_argument(str method, PyObject* names, dict hints) noexcept:
     cdef PyObject* kind
     cdef PyObject* value
     cdef PyObject* trace
@@ -231,9 +299,8 @@ cdef void hint_at_argument(object method, PyObject* names, dict hints) noexcept:
             Py_XDECREF(kind)
             Py_XDECREF(value)
             Py_XDECREF(trace)
-            what = method if isinstance(method, str) else method.__qualname__
             PyErr_SetObject(TypeError, TypeError(
-                f"{what}() got an unexpected keyword argument {name!r}: {hint}"
+                f"{method}() got an unexpected keyword argument {name!r}: {hint}"
             ))
             return
     PyErr_Restore(kind, value, trace)

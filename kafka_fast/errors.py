@@ -443,7 +443,7 @@ BROKER_ERRORS = frozenset(known.__name__ for known in ERRORS.values())
 
 
 def __getattr__(name: str) -> type[BrokerError]:
-    """Tell type checkers that the classes of the table exist; at run time they are real names."""
+    """Tell type checkers that the classes of the table exist; the package replaces this."""
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -3,7 +3,7 @@
 confluent-kafka, kafka-python and aiokafka name the same things in three ways. A program that is
 brought over meets an AttributeError, or a TypeError for an argument; these tables are the ends of
 their messages. `_hints` attaches the tables to the classes, where they cost nothing until a name is
-missing. The names of properties are in `config/_foreign`.
+missing. The names of properties are in `config/_foreign`, those of errors in `peer_errors`.
 
 Each table: the other client's name -> what to write instead.
 """
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 Names = Mapping[str, str]
 
-_NO_TRANSACTIONS = "transactions are not supported yet"
+NO_TRANSACTIONS = "transactions are not supported yet"
 _NO_ADMIN = "there is no admin client yet"
 _NO_CREDENTIALS = "a client keeps the credentials of its properties: make a new client"
 _ALWAYS_READY = "a client is ready when it is made: leave it out"
@@ -32,11 +32,11 @@ _EVERY_CLIENT: Names = {
 
 PRODUCER: Names = {
     **_EVERY_CLIENT,
-    "abort_transaction": _NO_TRANSACTIONS,
-    "begin_transaction": _NO_TRANSACTIONS,
-    "commit_transaction": _NO_TRANSACTIONS,
+    "abort_transaction": NO_TRANSACTIONS,
+    "begin_transaction": NO_TRANSACTIONS,
+    "commit_transaction": NO_TRANSACTIONS,
     "create_batch": "kafka_fast has send_many(topic, values) for many records at a time",
-    "init_transactions": _NO_TRANSACTIONS,
+    "init_transactions": NO_TRANSACTIONS,
     "list_topics": "kafka_fast calls it partitions_for(topic); a Consumer has topics()",
     "max_usable_produce_magic": "batches are always of version 2: leave it out",
     "poll": "callbacks run in a thread of the producer: leave it out",
@@ -45,9 +45,9 @@ PRODUCER: Names = {
     "purge": "close(0) gives up what is not delivered",
     "send_and_wait": "kafka_fast calls it send(...).result()",
     "send_batch": "kafka_fast calls it send_many(topic, values, partitions=...)",
-    "send_offsets_to_transaction": _NO_TRANSACTIONS,
+    "send_offsets_to_transaction": NO_TRANSACTIONS,
     "stop": "kafka_fast calls it close()",
-    "transaction": _NO_TRANSACTIONS,
+    "transaction": NO_TRANSACTIONS,
 }
 
 AIO_PRODUCER: Names = {
@@ -189,7 +189,38 @@ TOPIC_PARTITION: Names = {
 _TYPES = "kafka_fast has none: plain values are passed and returned"
 _SERIALIZERS = "key.serializer, value.serializer and deserializers are plain functions, or objects"
 
+_SCHEMAS = "a schema registry's (de)serializer is a plain function here"
+_CLIENTS = "the clients are kafka_fast.Consumer and kafka_fast.Producer"
+
+_PACKAGES: Names = {
+    "abc": "kafka_fast has RebalanceListener",
+    "admin": _NO_ADMIN,
+    "avro": _SCHEMAS,
+    "benchmarks": "bench/ in the repository has them",
+    "cimpl": _CLIENTS,
+    "client": _CLIENTS,
+    "cluster": "partitions_for(topic) and topics() tell of the cluster",
+    "codec": "compression.type names the codec of a producer",
+    "conn": "`kafka-fast check` tries connections",
+    "coordinator": "partition.assignment.strategy names the assignors",
+    "deserializing_consumer": _CLIENTS,
+    "deserializing_share_consumer": "share groups are not supported yet",
+    "error": "kafka_fast calls it errors",
+    "future": "kafka_fast has DeliveryFuture and BatchFuture",
+    "helpers": "kafka_fast makes the context of TLS from ssl.* properties, or takes ssl_context=",
+    "kafkatest": "kafka_fast.testing has a broker for tests",
+    "metrics": "metrics() of a client returns a dictionary",
+    "partitioner": "partitioner= takes a function (topic, key, value, partition_count)",
+    "schema_registry": _SCHEMAS,
+    "serializer": _SERIALIZERS,
+    "serializing_producer": _CLIENTS,
+    "structs": "kafka_fast has TopicPartition, OffsetAndMetadata and ConsumerRecord itself",
+    "util": "it is another client's own",
+    "vendor": "it is another client's own",
+}
+
 MODULE: Names = {
+    **_PACKAGES,
     "AIOConsumer": "kafka_fast calls it kafka_fast.aio.Consumer",
     "AIOKafkaClient": "kafka_fast has kafka_fast.aio.Consumer and kafka_fast.aio.Producer",
     "AIOKafkaConsumer": "kafka_fast calls it kafka_fast.aio.Consumer",
@@ -249,6 +280,46 @@ MODULE: Names = {
     "version": "kafka_fast calls it __version__",
 }
 
+_SAME = "kafka_fast.aio calls it {}"
+_ABOVE = "kafka_fast has it: from kafka_fast import {}"
+
+AIO_MODULE: Names = {
+    **MODULE,
+    "AIOConsumer": _SAME.format("Consumer"),
+    "AIOKafkaClient": "kafka_fast.aio has Consumer and Producer",
+    "AIOKafkaConsumer": _SAME.format("Consumer"),
+    "AIOKafkaProducer": _SAME.format("Producer"),
+    "AIOProducer": _SAME.format("Producer"),
+    "AsyncConsumerRebalanceListener": _SAME.format("RebalanceListener"),
+    "AsyncDeserializingConsumer": "kafka_fast.aio calls it Consumer, with key.deserializer and "
+    "value.deserializer",
+    "AsyncSerializingProducer": "kafka_fast.aio calls it Producer, with key.serializer and "
+    "value.serializer",
+    "ConsumerRebalanceListener": _SAME.format("RebalanceListener"),
+    "KafkaConsumer": _SAME.format("Consumer"),
+    "KafkaProducer": _SAME.format("Producer"),
+    **{
+        name: _ABOVE.format(name)
+        for name in (
+            "BatchFuture",
+            "BatchResult",
+            "ConsumerConfig",
+            "ConsumerRecord",
+            "ConsumerRecords",
+            "DeliveryFuture",
+            "JsonDeserializer",
+            "JsonSerializer",
+            "KafkaError",
+            "OffsetAndMetadata",
+            "PartitionInfo",
+            "ProducerConfig",
+            "RecordMetadata",
+            "TopicPartition",
+            "errors",
+        )
+    },
+}
+
 _SECONDS = "kafka_fast calls it timeout, in seconds"
 _TIMEOUT: Names = {"timeout_ms": _SECONDS}
 _POLL: Names = {
@@ -259,23 +330,60 @@ _POLL: Names = {
 _LISTENER = "kafka_fast has listener=, a RebalanceListener with {}"
 _UPTO = "kafka_fast calls it upto, the first argument: commit({})"
 
+_BULK_CALLBACK = "the BatchFuture that is returned has add_done_callback(function)"
+_COLUMN = "kafka_fast calls it {}, the name of a column"
+_RAW = "the values are always plain: leave it out"
+_EACH = "partitions are arguments of their own: {}(*partitions)"
+
 _SEND: Names = {
     "callback": "kafka_fast calls it on_delivery, called with (error, metadata)",
     "opaque": "on_delivery may be a closure: leave it out",
     "timestamp": "kafka_fast calls it timestamp_ms",
 }
+_OF_ALL = "kafka_fast calls it {}: one for all records, or one for each"
+
+BULK_ARGUMENTS: Mapping[str, Names] = {
+    "send_many": {
+        "callback": _BULK_CALLBACK,
+        "key": _OF_ALL.format("keys"),
+        "on_delivery": _BULK_CALLBACK,
+        "partition": _OF_ALL.format("partitions"),
+        "timestamp": _OF_ALL.format("timestamps_ms"),
+        "timestamp_ms": _OF_ALL.format("timestamps_ms"),
+        "value": "kafka_fast calls it values, a list or an array",
+    },
+    "send_table": {
+        "callback": _BULK_CALLBACK,
+        "keys": _COLUMN.format("key"),
+        "on_delivery": _BULK_CALLBACK,
+        "partitions": _COLUMN.format("partition"),
+        "timestamp_ms": _COLUMN.format("timestamp"),
+        "timestamps_ms": _COLUMN.format("timestamp"),
+        "values": _COLUMN.format("value"),
+    },
+}
+"""Of compiled methods that have no way of their own to their hints."""
 
 PRODUCER_ARGUMENTS: Mapping[str, Names] = {
     "send": _SEND,
     "send_nowait": _SEND,
-    "flush": {"timeout_ms": _SECONDS},
+    "flush": _TIMEOUT,
+    "metrics": {"raw": _RAW},
+    "partitions_for": {
+        **dict.fromkeys(("timeout", "timeout_ms"), "max.block.ms limits the wait: leave it out"),
+        "topics": "kafka_fast calls it topic, a single one",
+    },
     "close": {
         "null_logger": "the logger of kafka_fast can be silenced: leave it out",
         "timeout_ms": _SECONDS,
     },
 }
 
-AIO_PRODUCER_ARGUMENTS: Mapping[str, Names] = {**PRODUCER_ARGUMENTS, "send_and_wait": _SEND}
+AIO_PRODUCER_ARGUMENTS: Mapping[str, Names] = {
+    **PRODUCER_ARGUMENTS,
+    **BULK_ARGUMENTS,
+    "send_and_wait": _SEND,
+}
 
 CONSUMER_ARGUMENTS: Mapping[str, Names] = {
     "poll": _POLL,
@@ -296,14 +404,24 @@ CONSUMER_ARGUMENTS: Mapping[str, Names] = {
         "partition": "kafka_fast calls it partitions, several of them: committed([partition])",
         "timeout_ms": _SECONDS,
     },
-    "position": _TIMEOUT,
+    "assign": {"topic_partitions": "kafka_fast calls it partitions"},
+    **{
+        method: {"partitions": _EACH.format(method)}
+        for method in ("pause", "resume", "seek_to_beginning", "seek_to_end")
+    },
+    "metrics": {"raw": _RAW},
+    "position": {"partitions": "kafka_fast calls it partition, a single one", **_TIMEOUT},
     "beginning_offsets": _TIMEOUT,
     "end_offsets": _TIMEOUT,
-    "offsets_for_times": _TIMEOUT,
+    "offsets_for_times": {
+        "partitions": "kafka_fast calls it timestamps, a mapping: {partition: time}",
+        **_TIMEOUT,
+    },
     "topics": _TIMEOUT,
     "partitions_for": {"topic": "kafka_fast calls it topics", "timeout_ms": _SECONDS},
     "close": {
-        "autocommit": "enable.auto.commit decides, and leaving a `with` block by an exception",
+        "autocommit": "with enable.auto.commit, close commits a record only once the next one was "
+        "asked for; commit() commits all",
         "timeout_ms": _SECONDS,
     },
 }

@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from kafka_fast._hints import hint_at_names
+from kafka_fast._hints import hint_at_names, hint_at_new, name_attributes
+from kafka_fast.errors import ERRORS, KafkaError
+from kafka_fast.peer_errors import error_names
 from kafka_fast.peer_names import METADATA, TOPIC_PARTITION
+
+# The errors cannot do this: they are there without the compiled modules, for the documentation. No
+# client is there without these types.
+name_attributes(KafkaError, error_names({kind.name: kind.__name__ for kind in ERRORS.values()}))
 
 Header: TypeAlias = tuple[str, bytes | None]
 """A header's key and value."""
@@ -31,6 +37,7 @@ class TopicPartition(NamedTuple):
 
 
 hint_at_names(TopicPartition, TOPIC_PARTITION)
+hint_at_new(TopicPartition, TOPIC_PARTITION, TOPIC_PARTITION["offset"])
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -42,6 +49,25 @@ class OffsetAndMetadata(NamedTuple):
     """Epoch of the leader that wrote the last record before this offset; -1: not known."""
     metadata: str = ""
     """A note of the client that committed the offset."""
+
+
+def _in_our_order(
+    cls: type[OffsetAndMetadata], offset: int, leader_epoch: int = -1, metadata: str = ""
+) -> OffsetAndMetadata:
+    """Make an OffsetAndMetadata in place of what the named tuple has for this.
+
+    kafka-python and aiokafka have the fields in another order. What is wrong in another way is
+    refused where it is committed, with the partition's name.
+    """
+    if isinstance(leader_epoch, str) or isinstance(metadata, int):
+        raise TypeError(
+            "the order is OffsetAndMetadata(offset, leader_epoch, metadata), unlike in other "
+            f"clients; given were ({offset!r}, {leader_epoch!r}, {metadata!r})"
+        )
+    return tuple.__new__(cls, (offset, leader_epoch, metadata))
+
+
+OffsetAndMetadata.__new__ = _in_our_order  # type: ignore[method-assign,assignment]
 
 
 class OffsetAndTimestamp(NamedTuple):

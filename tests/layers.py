@@ -36,6 +36,7 @@ BASE = {
     "_lazy",
     "_hints",
     "peer_names",
+    "peer_errors",
 }
 BYTES = {"_wire", "record", "protocol"}
 CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itself
@@ -50,11 +51,12 @@ ALLOWED: dict[str, set[str]] = {
     "_lazy": set(),
     "_hints": set(),
     "peer_names": set(),
+    "peer_errors": {"peer_names"},
     "instants": set(),
     "logs": {"instants"},
     "values": set(),
     "times": {"errors"},
-    "types": {"errors", "_hints", "peer_names"},
+    "types": {"errors", "_hints", "peer_names", "peer_errors"},
     "secret": set(),
     "_json_alike": set(),
     "json_text": {"_json_alike"},

@@ -13,10 +13,17 @@ thread, which waits until the client's own threads have ended.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from kafka_fast._lazy import lazily
 from kafka_fast.aio.consumer import Consumer
 from kafka_fast.aio.listener import RebalanceListener
 from kafka_fast.aio.producer import Producer
 from kafka_fast.aio.range import RecordRange, read_range
+from kafka_fast.peer_names import AIO_MODULE
+
+if not TYPE_CHECKING:  # type checkers would take any name for one that is here
+    __getattr__, _ = lazily(__name__, {}, lambda: AIO_MODULE)
 
 __all__ = [
     "Consumer",

@@ -122,6 +122,23 @@ def topic_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
     return list(dict.fromkeys(map(topic_partition, _several(given, "partitions"))))
 
 
+def one_by_one(
+    partitions: tuple[TopicPartition, ...], method: str, parameter: str = "*partitions"
+) -> tuple[TopicPartition, ...]:
+    """Return partitions that a method takes as arguments of their own.
+
+    Other clients' methods of that name may take a list, so a list is told how to call this one.
+    """
+    for argument in partitions:
+        is_partition = isinstance(argument, tuple) and isinstance(next(iter(argument), ""), str)
+        if isinstance(argument, Iterable) and not isinstance(argument, str) and not is_partition:
+            raise TypeError(
+                f"a partition is a TopicPartition(topic, number), not {argument!r}: {method} is "
+                f"called as {method}({parameter})"
+            )
+    return partitions
+
+
 def offset_to_read(given: object, partition: TopicPartition) -> OffsetAndMetadata:
     """Return the offset of the record to read next, with its leader epoch and metadata."""
     at = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, peek, warn_of_weakness
 from kafka_fast.consumer.arguments import (
     offset_to_read,
+    one_by_one,
     subscription,
     topic_partitions,
     unix_ms,
@@ -168,18 +169,18 @@ class ConsumerBase:
                 validated (KIP-320).
         """
         with self._turn:
-            (own,) = self._calls.assigned([partition])
+            (own,) = self._calls.assigned(one_by_one((partition,), "seek", "partition, offset"))
             at = offset_to_read(offset, own)
             self._reading.seek(own, at.offset, at.leader_epoch)
             self._unread.drop_unread({own})
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Read on from the first offset of these partitions; without any, of all assigned ones."""
-        self._look_up(partitions, "earliest")
+        self._look_up(one_by_one(partitions, "seek_to_beginning"), "earliest")
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
         """Read on from the end of these partitions; without any, of all assigned ones."""
-        self._look_up(partitions, "latest")
+        self._look_up(one_by_one(partitions, "seek_to_end"), "latest")
 
     def seek_to_timestamp(self, timestamp_ms: int | datetime, *partitions: TopicPartition) -> None:
         """Read on from the first record that is not older than a time.
@@ -190,7 +191,8 @@ class ConsumerBase:
             timestamp_ms: Unix ms, or a datetime with a time zone.
             partitions: Without any, all assigned partitions.
         """
-        self._look_up(partitions, unix_ms(timestamp_ms))
+        own = one_by_one(partitions, "seek_to_timestamp", "timestamp_ms, *partitions")
+        self._look_up(own, unix_ms(timestamp_ms))
 
     def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
         with self._turn:
@@ -202,7 +204,7 @@ class ConsumerBase:
     def pause(self, *partitions: TopicPartition) -> None:
         """Hand over no records of these partitions until `resume`; fetched records are kept."""
         with self._turn:
-            own = self._calls.assigned(partitions)
+            own = self._calls.assigned(one_by_one(partitions, "pause"))
             self._unread.hold(own)
             for partition in own:
                 self._reading.intake.pause(partition, True)
@@ -210,7 +212,7 @@ class ConsumerBase:
     def resume(self, *partitions: TopicPartition) -> None:
         """Hand over records of these partitions again."""
         with self._turn:
-            own = self._calls.assigned(partitions)
+            own = self._calls.assigned(one_by_one(partitions, "resume"))
             self._unread.release(own)
             for partition in own:
                 self._reading.intake.pause(partition, False)
@@ -223,7 +225,7 @@ class ConsumerBase:
     def current_lag(self, partition: TopicPartition) -> int | None:
         """Return how far a partition's end was away at its last fetch; None: not known."""
         with self._turn:
-            (own,) = self._calls.assigned([partition])
+            (own,) = self._calls.assigned(one_by_one((partition,), "current_lag", "partition"))
             unread = self._unread.first_offsets().get(own)
             return self._reading.intake.lag(own, None if unread is None else unread.offset)
 

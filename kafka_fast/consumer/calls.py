@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.arguments import (
     on_commit,
+    one_by_one,
     times_by_partition,
     topic_names,
     topic_partitions,
@@ -95,7 +96,7 @@ class ConsumerCalls:
     def position(self, partition: TopicPartition, timeout: float | None) -> Steps[int]:
         """Return the offset of the record that comes next."""
         with self._turn:
-            (own,) = self.assigned([partition])
+            (own,) = self.assigned(one_by_one((partition,), "position", "partition"))
             return (yield from self._steps.position(own, self.deadline(timeout)))
 
     # Offsets

@@ -11,13 +11,13 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kafka_fast._hints import hint_at_names
+from kafka_fast._hints import hint_at_arguments, hint_at_names
 from kafka_fast.config import peek, producer_settings, warn_of_weakness
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import naming
 from kafka_fast.net.threaded_host import ThreadedHost
-from kafka_fast.peer_names import PRODUCER, PRODUCER_ARGUMENTS
+from kafka_fast.peer_names import BULK_ARGUMENTS, PRODUCER, PRODUCER_ARGUMENTS
 from kafka_fast.producer.base import (
     OnDelivery,
     ProducerBase,
@@ -165,3 +165,4 @@ class Producer(ProducerBase, BulkAccumulator):
 
 
 hint_at_names(Producer, PRODUCER, PRODUCER_ARGUMENTS)
+hint_at_arguments(Producer, BULK_ARGUMENTS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast import Producer
+from kafka_fast import ConsumerRecord, Producer
 from kafka_fast.config import consumer_settings, own_key, producer_settings
 from kafka_fast.errors import ConfigError
 from kafka_fast.testing import EmbeddedKafka
@@ -32,6 +32,13 @@ def run(example: str, kafka: EmbeddedKafka) -> dict[str, Any]:
     code = example.replace("localhost:9092", kafka.bootstrap)
     exec(compile(code, str(ROOT / PAGE), "exec"), names)
     return names
+
+
+def test_the_first_lines_say_that_a_value_is_an_attribute() -> None:
+    with pytest.raises(TypeError) as caught:
+        ConsumerRecord("t", 0, 5, b"k", b"v").value()  # type: ignore[operator]
+    first_lines, _, _ = (ROOT / PAGE).read_text(encoding="utf-8").partition("\n## ")
+    assert f"`record.value()` is a `TypeError`, `{caught.value}`" in first_lines
 
 
 @pytest.mark.parametrize(
