@@ -57,6 +57,9 @@ def test_the_site_needs_no_compiler(tmp_path: Path) -> None:
     steps = steps_of("docs", tmp_path / "venv")
     assert "mkdocs build" in steps
     assert re.findall(r"build_ext|setup\.py|--group build|\b(?:gcc|cc|clang)\b", steps) == []
+    for tool in ("reference.py", "cython_docstrings.py", "check_site.py"):
+        source = (ROOT / "docs/_site" / tool).read_text(encoding="utf-8")
+        assert not re.search(r"^\s*(?:import|from) kafka_fast", source, re.MULTILINE), tool
 
 
 def test_every_kind_of_member() -> None:
