@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +54,18 @@ def test_what_runs_elsewhere_is_run_there(page: str) -> None:
         if block.how.startswith(ELSEWHERE):
             test = ROOT / block.how.removeprefix(ELSEWHERE)
             assert Path(page).name in test.read_text(encoding="utf-8"), block.place
+
+
+def test_the_wheel_is_built_by_what_the_readme_says_of_pip() -> None:
+    """Regression: that page was only named there."""
+    script = ROOT / "wheels/build.sh"
+    taken = re.search(r"^lines=\$\((.+)\)$", script.read_text(encoding="utf-8"), re.MULTILINE)
+    assert taken is not None
+    run = subprocess.run(["bash", "-c", taken[1]], cwd=ROOT, capture_output=True, check=True)
+    how = ELSEWHERE + "wheels/build.sh"
+    said = "".join(block.text for block in blocks("README.md") if block.how == how).splitlines()
+    assert run.stdout.decode().splitlines() == [line for line in said if "wheelhouse" not in line]
+    assert {"python3 -m venv ~/kafka", "pip install ."} <= {*said}
 
 
 @pytest.mark.parametrize("page", sorted(set(markdown_files()) - WIDE))
