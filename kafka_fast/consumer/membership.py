@@ -422,6 +422,8 @@ class Membership:
 
     def finish_commits(self, deadline: float) -> Steps[None]:
         """Wait for commits in the background: a member that has left cannot commit."""
+        if not self._core.queries.has_commits:
+            return
         commits = self.group.commits
         finished: Answer[bool] = Answer()
         self._core.call(lambda now: commits.settle(None, lambda now: finished.set(True), now))

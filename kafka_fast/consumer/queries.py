@@ -34,8 +34,16 @@ class ConsumerQueries:
         self._control = control
         self._waits = waits
         self._call = call
+        # One for each commit that has not ended. The user's thread adds, the control thread
+        # removes, each in one step.
+        self._commits: set[object] = set()
 
     # Offsets
+
+    @property
+    def has_commits(self) -> bool:
+        """Whether a commit has not ended yet."""
+        return bool(self._commits)
 
     def offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Steps[Found]:
         """Return offsets by time in Unix ms, or at the special timestamps of ListOffsets."""
@@ -81,10 +89,17 @@ class ConsumerQueries:
     ) -> None:
         """Commit after all earlier commits have ended. `done` runs on the control thread."""
         self._group()
+        commit = object()
+
+        def end(error: KafkaError | None) -> None:
+            done(error)
+            self._commits.discard(commit)
+
+        self._commits.add(commit)
         self._call(
             lambda now: self._control.commit(
                 offsets,
-                done,
+                end,
                 now,
                 deadline=deadline,
                 as_member=as_member,

@@ -25,6 +25,7 @@ from kafka_fast.consumer.range_reading import (
 )
 from kafka_fast.dataplane.fetch import frames
 from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
+from kafka_fast.errors import UsageError
 from kafka_fast.record._arrow_export import ArrowSteps, arrow_steps
 from kafka_fast.record._slices import RecordSlice
 from kafka_fast.types import TopicPartition
@@ -101,6 +102,7 @@ class RecordRange:
         self._consumer = consumer
         consumer.assign_ranges({it: span for it, span in ranges.items() if span})
         self._steps = consumer.read(timeout, max_records)
+        self._is_over = False  # the iteration has come to its end
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled and copied."""
@@ -123,7 +125,8 @@ class RecordRange:
         """
         try:
             return next(self._steps)
-        except BaseException:  # a StopIteration as well
+        except BaseException as error:  # a StopIteration as well
+            self._is_over = self._is_over or isinstance(error, StopIteration)
             self._consumer.close()
             raise
 
@@ -212,7 +215,18 @@ class RecordRange:
         )
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
-        """Return a row object for each record: so pandas.DataFrame(range) gets its columns."""
+        """Return a row object for each record: so pandas.DataFrame(range) gets its columns.
+
+        An array without rows names none, and a frame without columns says nothing of its reason.
+
+        Raises:
+            UsageError: The range was read to its end before.
+        """
+        if self._is_over:
+            raise UsageError(
+                "this range was read to its end before: call read_range() again, or to_pandas() "
+                "for a frame without rows"
+            )
         return frames.rows_array(self, dtype)
 
     def arrow(

@@ -509,7 +509,8 @@ class Connections:
                     self.troubles.pass_by(key, now)
                     self._listener.handle_ready(link, now)
                 case ConnectionFailed(error):
-                    self.troubles.note_failure(key, error, now)
+                    is_spare = self.links.is_spare(key)
+                    self.troubles.note_failure(key, error, now, is_spare=is_spare)
                     self._nonsense.note_failure(key, error, output.since, now)
                     if output.is_refused:
                         self.refusals.note(error)

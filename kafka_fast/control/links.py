@@ -72,6 +72,11 @@ class Links:
             return data if self.link_to(control) is None else control
         return control if link.id in self._held else data
 
+    def is_spare(self, key: ConnectionKey) -> bool:
+        """Tell whether a connection has a link that nobody needs: to bootstrap, beside others."""
+        is_linked = key.is_bootstrap and key in self._by_key
+        return is_linked and any(not it.key.is_bootstrap for it in self.ready)
+
     def hold(self, link: Link) -> None:
         """From now on the node may keep this link waiting: requests go over another link."""
         self._held.add(link.id)

@@ -26,7 +26,7 @@ from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import RECOVERY, Log, in_seconds
 from kafka_fast.values import Value, field
 
-__all__ = ["LASTING", "QUIET", "STANDS", "Outages"]
+__all__ = ["LASTING", "QUIET", "STANDS", "Outages", "says_only_away"]
 
 STANDS = 1.0
 """Seconds that a new link stands before its node is said to be back."""
@@ -135,11 +135,11 @@ class Outages:
             outage.linked_at = min(outage.linked_at, now)
 
     def handle_nodes(self, node_ids: Collection[int], now: float) -> None:
-        """Take note of which nodes metadata name now."""
+        """Take note of which nodes metadata name now. A bootstrap server is asked for no more."""
         for node_id, outage in list(self._away.items()):
             if node_id == UNKNOWN_NODE:
-                continue
-            if node_id not in node_ids:
+                self._end(node_id, min(outage.linked_at, now))
+            elif node_id not in node_ids:
                 outage.is_unlisted = True
             elif outage.is_unlisted:
                 self._end(node_id, now)
@@ -168,17 +168,22 @@ class Outages:
             return
         after = in_seconds(at - outage.began)
         if node_id == UNKNOWN_NODE:
-            self._log.info("a bootstrap server answers, after %s", after, extra=RECOVERY)
+            who = "a node" if outage.linked_at == NEVER else "a bootstrap server"
+            self._log.info("%s answers, after %s", who, after, extra=RECOVERY)
         elif outage.was_reached:
             self._log.info("node %d is back, %s", node_id, after, extra=RECOVERY)
         else:
             self._log.info("node %d answers, after %s", node_id, after, extra=RECOVERY)
 
 
+def says_only_away(error: KafkaError) -> bool:
+    """Tell whether an error says no more of a node than that it cannot be reached."""
+    return type(error) in (KafkaConnectionError, KafkaTimeoutError)
+
+
 def _kind(error: KafkaError) -> type[KafkaError]:
     """Return the class of an error, one for all that only say that a node cannot be reached."""
-    plain = type(error) in (KafkaConnectionError, KafkaTimeoutError)
-    return KafkaConnectionError if plain else type(error)
+    return KafkaConnectionError if says_only_away(error) else type(error)
 
 
 def _look_at(outage: Outage) -> float:

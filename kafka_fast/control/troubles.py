@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.messages import LinkClosed
-from kafka_fast.control.outages import QUIET, Outages
+from kafka_fast.control.outages import QUIET, Outages, says_only_away
 from kafka_fast.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
@@ -162,8 +162,10 @@ class Troubles:
 
     # What happens
 
-    def note(self, subject: Subject, error: KafkaError, now: float) -> None:
-        """Keep what has gone wrong, and log it if it is new."""
+    def note(
+        self, subject: Subject, error: KafkaError, now: float, *, is_spare: bool = False
+    ) -> None:
+        """Keep what has gone wrong, and log it if it is new; of a spare connection nothing is."""
         drop_frames(error)
         trouble = self._last.get(subject)
         if trouble is not None and _goes_on(trouble, error, now):
@@ -173,6 +175,9 @@ class Troubles:
             trouble.is_past = False
         else:
             trouble = self._last[subject] = Trouble(error, now, now)
+        if is_spare:
+            self._log.debug("%s", error, extra={"kind": type(error)})
+            return
         trouble.is_told = trouble.is_told or self._is_told_elsewhere(subject, error, now)
         if isinstance(subject, ConnectionKey):
             self._log_of_node(subject, trouble, now)
@@ -230,10 +235,20 @@ class Troubles:
         if trouble is not None:
             trouble.is_past = True
 
-    def note_failure(self, key: ConnectionKey, error: KafkaError, now: float) -> None:
-        """Count a connection that failed or broke, and keep why."""
+    def note_failure(
+        self, key: ConnectionKey, error: KafkaError, now: float, *, is_spare: bool = False
+    ) -> None:
+        """Count a connection that failed or broke, and keep why.
+
+        Args:
+            key: the connection.
+            error: why it failed.
+            now: the time.
+            is_spare: nobody needs the connection, so that its end is no news. That its broker
+                talked nonsense, or refused this client, still is.
+        """
         self.failures += 1
-        self.note(key, error, now)
+        self.note(key, error, now, is_spare=is_spare and says_only_away(error))
 
     def note_closed(self, event: LinkClosed) -> ProtocolError | None:
         """Count a closed link; return what `explain` said of it."""

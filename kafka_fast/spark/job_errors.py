@@ -43,6 +43,9 @@ NO_DATA_SOURCES = (
     "write_df and write_rdd with this one"
 )
 
+OUR_WHEEL = "wheelhouse/kafka_fast-*.whl"
+"""What pip is given for kafka_fast, which no package index has."""
+
 # What Spark itself says of modes that no Python data source has, before it asks the data source.
 SAVE_MODE = re.compile(
     r"UNSUPPORTED_DATA_SOURCE_SAVE_MODE\] The data source \"kafka_fast\" [^\n]*? \"(\w+)\" mode"
@@ -137,11 +140,14 @@ def _named_python(variable: str) -> str:
 
 def _remedy(package: str, *, is_remote: bool) -> str:
     """Return what to do about a Python of Spark's that lacks a package."""
+    install = f"pip install {package} there"
+    if package == "kafka_fast":
+        install = f"pip install {OUR_WHEEL} there, which `make wheel` makes"
     if is_remote:
-        return f"pip install {package} there"
+        return install
     return (
         f"let PYSPARK_PYTHON name a Python that has it, such as {sys.executable}, before the "
-        f"session starts, or pip install {package} there"
+        f"session starts, or {install}"
     )
 
 

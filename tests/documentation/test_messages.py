@@ -10,6 +10,8 @@ from functools import cache
 
 import pytest
 
+from kafka_fast.record import fallback
+from kafka_fast.spark import job_errors
 from tests.documentation.pages import ROOT, RUN, all_pages, blocks, markdown_files
 
 OF_THE_SYSTEM = "Name or service not known|Connection reset by peer|Connection refused"
@@ -88,12 +90,43 @@ def test_nobody_is_told_to_install_from_an_index_what_no_index_has(place: str) -
     assert FROM_AN_INDEX.findall(text) == []
 
 
+PUT_TOGETHER = re.compile(r"pip install '?\{([^}]+)\}")
+"""Texts of errors whose package is a variable's."""
+
+
+def test_nor_is_anybody_by_a_text_that_is_put_together() -> None:
+    """Regression: Spark's users were told `pip install kafka_fast`."""
+    known = {
+        "PACKAGES[codec]": [*fallback.PACKAGES.values()],
+        "name": re.findall(r'package_for\("[^"]*", "(\w+)"\)', sources()),
+        "package": [],  # by `remedies`
+        "OUR_WHEEL": [job_errors.OUR_WHEEL],
+    }
+    assert set(PUT_TOGETHER.findall(sources())) == set(known)
+    texts = [f"pip install {package}" for packages in known.values() for package in packages]
+    assert len(texts) > 5
+    assert FROM_AN_INDEX.findall("\n".join([*texts, *remedies()])) == []
+
+
+def remedies() -> list[str]:
+    """Return what is said of each package that a Python of Spark's may lack."""
+    lacking = ("kafka_fast", "pyarrow", "'pandas>=2.2.0'")
+    said = [
+        job_errors._remedy(package, is_remote=is_remote)
+        for package in lacking
+        for is_remote in (False, True)
+    ]
+    assert all("pip install " in text for text in said)
+    return said
+
+
 @pytest.mark.parametrize(
     ("text", "is_one"),
     [
         ("pip install 'kafka_fast[arrow]'", True),
         ("RUN pip install -q kafka-fast", True),
         ("pip install wheelhouse/kafka_fast-*.whl pyarrow", False),
+        ("pip install wheelhouse/kafka_fast-*.whl there, which `make wheel` makes", False),
         ("pip install '.[arrow]'", False),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +54,18 @@ def test_what_runs_elsewhere_is_run_there(page: str) -> None:
         if block.how.startswith(ELSEWHERE):
             test = ROOT / block.how.removeprefix(ELSEWHERE)
             assert Path(page).name in test.read_text(encoding="utf-8"), block.place
+
+
+def test_the_wheel_is_built_by_what_the_readme_says_of_pip() -> None:
+    """Regression: that page was only named there."""
+    script = ROOT / "wheels/build.sh"
+    taken = re.search(r"^lines=\$\((.+)\)$", script.read_text(encoding="utf-8"), re.MULTILINE)
+    assert taken is not None
+    run = subprocess.run(["bash", "-c", taken[1]], cwd=ROOT, capture_output=True, check=True)
+    how = ELSEWHERE + "wheels/build.sh"
+    said = "".join(block.text for block in blocks("README.md") if block.how == how).splitlines()
+    assert run.stdout.decode().splitlines() == [line for line in said if "wheelhouse" not in line]
+    assert {"python3 -m venv ~/kafka", "pip install ."} <= {*said}
 
 
 @pytest.mark.parametrize("page", sorted(set(markdown_files()) - WIDE))
@@ -121,6 +134,33 @@ def test_the_page_of_errors_has_every_code() -> None:
     printed = runpy.run_path(str(ROOT / "docs/_site/error_codes.py"))["table"]()
     page = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
     assert page.endswith("\n".join(printed) + "\n")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+def test_who_hears_of_the_wait_of_a_first_group_hears_how_to_do_without(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    _, wait, behind = text.partition("`group.initial.rebalance.delay.ms`")
+    assert not wait or "`group.protocol=consumer`" in behind.partition("\n## ")[0]
+
+
+def test_the_extras_bring_what_they_are_for() -> None:
+    """Regression: the README promised to_pandas() from an extra that brings no pandas."""
+    needed = {"to_arrow()": {"pyarrow"}, "to_pandas()": {"pandas", "pyarrow"}}
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extras = project.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    packages = {
+        name: set(re.findall(r'"([\w-]+)', listed))
+        for name, listed in re.findall(r"^(\w+) = \[(.*)\]$", extras, re.MULTILINE)
+    }
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("| extra |")[2]
+    rows = [row.split("|")[1:-1] for row in table.partition("\n\n")[0].splitlines()[2:]]
+    of_readme = {name for names, _, _ in rows for name in re.findall(r"`(\w+)`", names)}
+    assert of_readme == packages.keys() - {"codecs"}
+    for names, _, purpose in rows:
+        brought = set().union(*(packages[name] for name in re.findall(r"`(\w+)`", names)))
+        for call, needs in needed.items():
+            if call in purpose:
+                assert needs <= brought | set(re.findall(r"\w+", purpose)), (names, call)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
+import re
 import runpy
+import subprocess
 from collections.abc import Iterator
 from importlib import import_module
 from operator import attrgetter
@@ -38,6 +41,25 @@ def names_in(tree: ast.AST, within: str = "") -> Iterator[str]:
             yield f"{within}{node.name}"
         if isinstance(node, ast.ClassDef):
             yield from names_in(node, f"{within}{node.name}.")
+
+
+def steps_of(target: str, environment: Path) -> str:
+    """Return what `make` does for a target on a machine that has made nothing yet."""
+    plain = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    command = ["make", "--dry-run", "--always-make", target, f"VENV={environment}"]
+    done = subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_the_site_needs_no_compiler(tmp_path: Path) -> None:
+    """All of it is read in the sources."""
+    assert "build_ext" in steps_of("build", tmp_path / "venv")
+    steps = steps_of("docs", tmp_path / "venv")
+    assert "mkdocs build" in steps
+    assert re.findall(r"build_ext|setup\.py|--group build|\b(?:gcc|cc|clang)\b", steps) == []
+    for tool in ("reference.py", "cython_docstrings.py", "check_site.py"):
+        source = (ROOT / "docs/_site" / tool).read_text(encoding="utf-8")
+        assert not re.search(r"^\s*(?:import|from) kafka_fast", source, re.MULTILINE), tool
 
 
 def test_every_kind_of_member() -> None:

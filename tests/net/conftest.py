@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,33 @@ __all__ = [
     "producer_class",
     "pytest_generate_tests",
 ]
+
+
+class LinesOfNobody(logging.Handler):
+    """Keeps the log lines that do not say which client they are about."""
+
+    NO_CLIENTS = ("kafka_fast.testing", "kafka_fast.spark")
+    """Loggers of brokers, and of programs that have many clients."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a record on whichever thread it is logged."""
+        if record.name.startswith(self.NO_CLIENTS) or getattr(record, "client_id", ""):
+            return
+        self.lines.append(f"{record.name}: {record.getMessage()}")
+
+
+@pytest.fixture(autouse=True)
+def _each_line_names_its_client() -> Iterator[None]:
+    """Fail a test if something that it lets through to the log lacks the client's id."""
+    handler, logger = LinesOfNobody(), logging.getLogger("kafka_fast")
+    logger.addHandler(handler)
+    yield
+    logger.removeHandler(handler)
+    assert handler.lines == []
 
 
 @pytest.fixture(scope="module")

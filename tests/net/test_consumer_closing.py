@@ -32,7 +32,7 @@ from kafka_fast import (
     read_range,
 )
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.versions import LIST_OFFSETS
+from kafka_fast.testing.broker.versions import LIST_OFFSETS, OFFSET_COMMIT
 from tests.net.consuming import MakeConsumer, committed, fill, read
 from tests.waiting import TIMEOUT, eventually
 
@@ -372,3 +372,32 @@ def call_at(place: int, call: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(None)
+
+
+@pytest.mark.parametrize("does", ["nothing", "subscribe", "assign"])
+def test_close_says_nothing_of_commits_that_nobody_made(
+    consumer_on: MakeConsumer, topic: str, caplog: pytest.LogCaptureFixture, does: str
+) -> None:
+    """Regression: of a consumer that had read nothing, it said that it may be read again."""
+    consumer = consumer_on(group_id=topic)
+    if does == "subscribe":
+        consumer.subscribe([topic])
+    elif does == "assign":
+        consumer.assign([(topic, 0)])
+    consumer.close(0)
+    assert [it for it in caplog.messages if "finishing commits" in it] == []
+
+
+def test_close_says_that_a_commit_has_not_ended(
+    kafka: EmbeddedKafka,
+    consumer: Consumer,
+    partition: TopicPartition,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fill(kafka, partition.topic, 10)
+    read(consumer, 10)
+    kafka.faults.drop(api=OFFSET_COMMIT, count=100)
+    consumer.commit(sync=False)
+    consumer.close(0)
+    (told,) = [it for it in caplog.messages if "finishing commits" in it]
+    assert told.endswith("what was read may be read again")

@@ -90,6 +90,20 @@ def test_the_constructor_of_pandas(open_range: Any, topics: list[str]) -> None:
     assert pd.DataFrame(open_range(topics, 30)).empty
 
 
+@pytest.mark.not_under("thread", "it does not see how Arrow's own threads count references")
+def test_the_constructor_of_pandas_for_a_range_that_was_read(open_range: Any, topic: str) -> None:
+    """Regression: the frame had no columns, and nothing said why. No array can name columns."""
+    records = open_range(topic)
+    list(records)
+    assert list(records.to_pandas().columns) == COLUMNS
+    with pytest.raises(UsageError, match=r"this range was read to its end before: call read_range"):
+        pd.DataFrame(records)
+    once = open_range(topic)
+    assert pd.DataFrame(once).empty, "nobody has read it before"
+    with pytest.raises(UsageError, match="was read to its end before"):
+        pd.DataFrame(once)
+
+
 def test_frames_of_nothing(pl: Any, open_range: Any, topic: str) -> None:
     assert open_range(topic).to_polars().columns == COLUMNS
     assert list(open_range(topic).to_pandas(text=True).columns) == COLUMNS

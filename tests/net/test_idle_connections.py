@@ -115,3 +115,24 @@ def test_an_end_in_the_middle_of_a_request_is_told(
     producer.send(topic, b"again").result(TIMEOUT)
     (told,) = troubles(log)
     assert "closed the connection instead of an answer to Produce" in told
+
+
+@pytest.fixture
+def no_link_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each link ends as those do that are younger than IDLE_AT_LEAST."""
+    monkeypatch.setattr(connections, "IDLE_AT_LEAST", float("inf"))
+
+
+@pytest.mark.usefixtures("no_link_is_idle")
+def test_nobody_misses_the_bootstrap_link_while_there_is_another(
+    kafka: EmbeddedKafka, topic: str, producer_class: Any, log: pytest.LogCaptureFixture
+) -> None:
+    """Regression: a WARNING of which nobody ever said that it was over."""
+    server = kafka.bootstrap.split(",")[1]  # broker 1 leads
+    with producer_class({"bootstrap.servers": server}) as producer:
+        send_and_check(kafka, producer, topic)
+        kafka.kill(2)
+        eventually(lambda: producer.metrics()["link_failures"] == 1)
+        send_and_check(kafka, producer, topic)
+    assert troubles(log) == []
+    assert [it for it in log.messages if f"{server} closed the connection" in it]

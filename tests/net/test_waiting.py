@@ -32,6 +32,7 @@ from kafka_fast.testing.broker.versions import (
     OFFSET_FETCH,
     PRODUCE,
 )
+from tests.net.conftest import LinesOfNobody
 from tests.net.consuming import fill, partitions_of
 from tests.waiting import TIMEOUT, eventually
 
@@ -481,3 +482,21 @@ def test_a_log_handler_may_wait_for_the_control_thread(kafka: EmbeddedKafka) -> 
         with handler.used(), pytest.raises(KafkaTimeoutError):
             consumer.partitions_for("t", timeout=0.6)
     assert handler.was_done == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "client_id", "lacks_one"),
+    [
+        ("kafka_fast.connection", "", True),
+        ("kafka_fast.connection", "producer-1", False),
+        ("kafka_fast.testing.broker.server", "", False),
+        ("kafka_fast.spark.report", "", False),
+    ],
+)
+def test_a_line_that_names_no_client_is_noticed(name: str, client_id: str, lacks_one: bool) -> None:
+    """Every test here fails on such a line (conftest.py)."""
+    handler = LinesOfNobody()
+    record = logging.LogRecord(name, logging.WARNING, "p", 1, "node %d is away", (2,), None)
+    record.client_id = client_id
+    handler.emit(record)
+    assert handler.lines == ([f"{name}: node 2 is away"] if lacks_one else [])

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import polars as pl
+import pyarrow as pa
 from typing_extensions import Unpack, assert_type
 
 from kafka_fast import (
@@ -99,6 +100,8 @@ def handle(consumer: Consumer) -> None:
 def framing(records: ConsumerRecords) -> None:
     assert_type(records.to_polars(text=True), pl.DataFrame)
     assert_type(read_range("topic").to_polars(columns=["value"]), pl.DataFrame)
+    assert_type(records.to_arrow(layout="spark"), pa.Table)
+    assert_type(read_range("topic").to_arrow(columns=["value"]), pa.Table)
     records.to_pandas(columns=["value"], headers=None)
     records.to_arrow(text="yes")  # type: ignore[arg-type] # a bool
 

@@ -162,6 +162,41 @@ def test_that_a_bootstrap_server_answers_at_last_is_told(
     troubles.outages.handle_nodes({1, 2}, 30.0)
 
 
+def test_metadata_tell_that_nobody_asks_for_a_bootstrap_server_any_more(
+    troubles: Troubles, log: pytest.LogCaptureFixture
+) -> None:
+    """Regression: the link broke before there was another, and was never made again."""
+    troubles.pass_by(BOOTSTRAP, 0.0)
+    troubles.note_failure(BOOTSTRAP, KafkaConnectionError("h:9092 closed the connection"), 0.1)
+    troubles.outages.handle_nodes({1, 2}, 0.4)
+    troubles.outages.handle_nodes({1, 2}, 0.6)
+    assert lines(log) == [
+        "WARNING h:9092 closed the connection",
+        "INFO a node answers, after 0.3 s",
+    ]
+    assert troubles.outages.next_deadline() == NEVER
+
+
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [
+        (CLOSED, "DEBUG"),
+        (SILENT, "DEBUG"),
+        (AuthenticationError("denied"), "WARNING"),
+        (MalformedError("nonsense"), "WARNING"),
+    ],
+)
+def test_the_end_of_a_link_that_nobody_needs(
+    troubles: Troubles, log: pytest.LogCaptureFixture, error: KafkaError, level: str
+) -> None:
+    log.set_level(logging.DEBUG)
+    troubles.pass_by(BOOTSTRAP, 0.0)
+    troubles.note_failure(BOOTSTRAP, error, 0.1, is_spare=True)
+    assert lines(log) == [f"{level} {error}"]
+    assert troubles.failures == 1
+    assert troubles.last(0.0) is not None, "a wait that times out names it"
+
+
 def test_what_was_never_told_is_not_over_either(
     troubles: Troubles, log: pytest.LogCaptureFixture
 ) -> None:

@@ -53,6 +53,7 @@ def test_a_cause_that_spark_names_is_kept() -> None:
 
 
 WORKER = "a Spark worker's Python lacks what write_df needs: "
+WHEEL = "pip install wheelhouse/kafka_fast-*.whl there, which `make wheel` makes"
 ELSE = (
     f"let PYSPARK_PYTHON name a Python that has it, such as {sys.executable}, before the session "
     "starts, or"
@@ -167,7 +168,7 @@ def test_a_format_that_is_not_found(
     )
     assert of_spark(monkeypatch, "4.3.0", ABSENT) == (
         f"Spark looks for format('kafka_fast') in {where}, and found no kafka_fast there: {ELSE} "
-        "pip install kafka_fast there"
+        f"{WHEEL}"
     )
     assert kafka_error(RuntimeError(ABSENT.replace("kafka_fast", "kafka_fast_2"))) is None
 
@@ -182,7 +183,7 @@ def test_a_server_that_does_not_find_the_format(monkeypatch: pytest.MonkeyPatch)
     of_server = type("Error", (Exception,), {"__module__": "pyspark.errors.exceptions.connect"})
     assert str(kafka_error(of_server(ABSENT))) == (
         "Spark looks for format('kafka_fast') in the Python of the Spark Connect server, and found "
-        "no kafka_fast there: pip install kafka_fast there"
+        f"no kafka_fast there: {WHEEL}"
     )
 
 
@@ -191,7 +192,7 @@ def test_a_python_of_sparks_without_kafka_fast(module: str) -> None:
     text = f"[PYTHON_DATA_SOURCE_ERROR] x\nModuleNotFoundError: No module named '{module}'\n SQL"
     assert str(job_that_fails(PythonException(text))) == (
         "a Python that Spark runs beside the driver or in a worker has no kafka_fast (No module "
-        f"named '{module}'): {ELSE} pip install kafka_fast there"
+        f"named '{module}'): {ELSE} {WHEEL}"
     )
 
 
