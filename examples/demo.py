@@ -251,6 +251,7 @@ def read_as_group(common: Mapping[str, object], topic: str, records: int) -> Cou
                 seen += table.num_rows
                 for it in table.column("key").value_counts():
                     counts[it["values"].as_py()] += it["counts"].as_py()
+                consumer.commit(polled, sync=False)
                 deadline = time.monotonic() + QUIET_SECONDS
             elif time.monotonic() > deadline:
                 raise DemoError(f"our consumer got {seen:,} of {records:,} records")

@@ -169,8 +169,8 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Return an endless iterator over the records of polls; empty polls are left out.
 
         Automatic commits cover a batch when the next one is asked for, and not when the loop is
-        left. To commit what was handled of a batch, call `commit(record)` with the last record that
-        was handled.
+        left. To commit what was handled of a batch, call `commit(upto=record)` with the last record
+        that was handled.
         """
         return Batches(self._unread, partial(self._refill, max_records=max_records))
 
@@ -318,7 +318,9 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         statement over the consumer itself was left after it by `break` or `return`. So the records
         of the last poll or batch are not committed: call `commit` for these. While an exception is
         being handled, the last record of a loop is not committed in any case. In a listener that
-        this call runs, `commit()` without arguments commits no more either.
+        this call runs, `commit()` without arguments commits no more either. kafka-python,
+        confluent-kafka and aiokafka commit all that was returned, also a record whose handler has
+        raised.
 
         A static member (group.instance.id) does not leave: its partitions wait for its return.
 
