@@ -162,8 +162,17 @@ class Troubles:
 
     # What happens
 
-    def note(self, subject: Subject, error: KafkaError, now: float) -> None:
-        """Keep what has gone wrong, and log it if it is new."""
+    def note(
+        self, subject: Subject, error: KafkaError, now: float, *, is_explained: bool = False
+    ) -> None:
+        """Keep what has gone wrong, and log it if it is new.
+
+        Args:
+            subject: of the trouble.
+            error: names what has failed.
+            now: the time.
+            is_explained: the reason is known and told elsewhere, so this is no news while it lasts.
+        """
         drop_frames(error)
         trouble = self._last.get(subject)
         if trouble is not None and _goes_on(trouble, error, now):
@@ -177,7 +186,7 @@ class Troubles:
         if isinstance(subject, ConnectionKey):
             self._log_of_node(subject, trouble, now)
         else:
-            is_settled = now - trouble.began >= _patience(subject, error)
+            is_settled = not is_explained and now - trouble.began >= _patience(subject, error)
             level = logging.WARNING if is_settled and not trouble.is_told else logging.DEBUG
             self._log.log(level, "%s", error, extra={"kind": type(error)})
             trouble.is_told = trouble.is_told or is_settled

@@ -202,7 +202,9 @@ class Restarts:
         if error is None and row.error_code:
             error = fetch_error(partition, row.error_code)
         if error is not None:
-            self._troubles.note(partition, error, now)
+            # All partitions of a deleted topic are refused; `Topics` and `Absent` tell of the topic.
+            is_absent = self._cluster.is_absent(partition.topic)
+            self._troubles.note(partition, error, now, is_explained=is_absent)
         # In another state or generation, it goes on already: at a leader that the answer has named,
         # or at another position.
         is_same = assigned.state is FetchState.STOPPED and assigned.generation == row.generation
