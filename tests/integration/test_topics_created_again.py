@@ -45,6 +45,9 @@ NODES = 3
 BEFORE = 6
 """Partitions of each topic before it is deleted."""
 
+SOON = 10.0
+"""Seconds; it takes about one. A client that kept a leader stood still for 25."""
+
 REPLICAS = pytest.mark.parametrize("replicas", [1, 3])
 
 SHAPES = pytest.mark.parametrize(("replicas", "count"), [(1, 6), (3, 6), (1, 3), (3, 8)])
@@ -115,7 +118,7 @@ class Sender:
         def missing() -> set[int]:
             return set(range(count)) - {it.partition for _, it in self.acked[first:]}
 
-        eventually(lambda: not missing(), f"acknowledgements of partitions {missing()}")
+        eventually(lambda: not missing(), "acknowledgements of all partitions", timeout=SOON)
 
     def stop(self) -> None:
         self._ended.set()
