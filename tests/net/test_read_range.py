@@ -201,13 +201,14 @@ def test_a_topic_that_is_created_again_ends_a_range_of_it(kafka: EmbeddedKafka, 
     for partition in range(3):
         old += fill(kafka, other, 3_000, partition, batch=100)
     config = {"fetch.buffer.bytes": 65_536}  # so that not all is here before it is deleted
-    values: list[bytes] = []
+    values: list[bytes] = []  # of the first steps
     steps = open_range(other, bootstrap_servers=kafka.bootstrap, max_records=100, config=config)
-    with steps, pytest.raises(PositionError) as caught:
-        for number, records in enumerate(steps):
-            values += records.values()
-            if number == 2:
-                create_again()
+    with steps:
+        for _ in range(3):
+            values += next(steps).values()
+        create_again()
+        with pytest.raises(PositionError) as caught:
+            values += [value for records in steps for value in records.values()]
     place = f"{other}-{caught.value.partition}"
     assert str(caught.value) == (
         f"topic '{other}' was deleted and created again while a range of it was read: the rest of "
