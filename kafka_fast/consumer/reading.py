@@ -306,8 +306,8 @@ class Reading:
         """
         read = self.intake.read_partition(partition)
         if read is not None and read.seeks == seeks and partition in self.ends:
-            error = _range_is_gone(partition, self.ends[partition])
-            self.intake.fail(partition, seeks, error, is_final=True)
+            # Not final: PartitionFound, of a topic that was denied for long, must not undo it.
+            self.intake.fail(partition, seeks, _range_is_gone(partition, self.ends[partition]))
         elif read is not None and read.seeks == seeks:
             moved = self.intake.begin_again(partition)
             if (forget := self._forget()) is not None:
