@@ -176,7 +176,7 @@ cdef dict makers = {}  # class -> what its users are told who make an empty obje
 @cython.binding(False)  # to inspect.signature it is like the `__new__` of any compiled class
 def refused_new(owner, *arguments, **named):
     """Refuse to make an object without its fields."""
-    raise TypeError(makers[owner])
+    raise TypeError(makers.get(owner, f"{owner.__name__} is not made by its users"))
 
 
 def refuse_new(type owner not None, str said not None) -> None:

@@ -21,7 +21,7 @@ from kafka_fast.errors import DeliveryError, UsageError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import ClientLog
 from kafka_fast.net.steps import Steps, Wait
-from kafka_fast.producer.base import OnDelivery
+from kafka_fast.producer.base import OnDelivery, delivery_callback
 from kafka_fast.types import RecordMetadata
 
 LONGEST = 0.001
@@ -180,7 +180,7 @@ class DeliveryCallbacks:
         The callback has the context variables of the caller. None stands for the producer's own
         callback, if it has one.
         """
-        callback = callback or self.shared
+        callback = self.shared if callback is None else delivery_callback(callback)
         return None if callback is None else partial(self.here().put, callback, copy_context())
 
     def keep(self, due: list[Due]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Generic
 
 from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.listener import RebalanceListener
+from kafka_fast.consumer.arguments import most_records
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.for_statement import looping_frame
@@ -169,6 +170,8 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
 
     def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords[K_co, V_co]]:
         """Return an endless iterator over records of polls; as `kafka_fast.Consumer.batches`."""
+        if max_records is not None:
+            max_records = most_records(max_records)
         return AsyncBatches(self, max_records)
 
     # Positions and offsets

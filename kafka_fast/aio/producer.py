@@ -31,6 +31,7 @@ from kafka_fast.producer.base import (
     OnDelivery,
     ProducerBase,
     accumulator_options,
+    delivery_callback,
     next_client_id,
     serialize_both,
 )
@@ -85,6 +86,7 @@ class Producer(ProducerBase, AsyncSender):
                 settings = producer_settings(config, properties)
             finally:
                 del config, properties  # a traceback that has this frame shows no secret
+            delivery_callback(on_delivery)
             warn_of_weakness(settings)
             host = ThreadedHost(settings)
             core = ProducerCore(settings, self.client_id, host)
@@ -126,6 +128,7 @@ class Producer(ProducerBase, AsyncSender):
         on_delivery: OnDelivery | None,
     ) -> DeliveryFuture:
         """Send a record, after the waits that it needs."""
+        callback = self._callbacks.of(on_delivery)
         await self._driver.yield_if_due()
         accumulator = self._accumulator
         if isinstance(topic, str):
@@ -133,7 +136,6 @@ class Producer(ProducerBase, AsyncSender):
             if not self._core.queues.refuses:  # else the attempt raises
                 await self._driver.run(accumulator._topic_steps(topic))
                 key, value, partition = accumulator.prepare(topic, value, key, partition, headers)
-        callback = self._callbacks.of(on_delivery)
         record = topic, value, key, partition, timestamp_ms, headers, callback
         if self._may_go_on():
             with suppress(WouldWaitError):

@@ -176,6 +176,14 @@ def on_commit(given: Any) -> Any:
     return given
 
 
+def most_records(given: Any) -> int:
+    """Return how many records a call may bring."""
+    most = _integer(given, "max_records")
+    if most < 1:
+        raise UsageError(f"max_records must be at least 1, not {most}")
+    return most
+
+
 def unix_ms(given: object, what: object = "") -> int:
     """Return a time at which records are looked for, in Unix ms. Messages name `what`."""
     return query_ms(given, f"a time of {what}" if what else "a time")

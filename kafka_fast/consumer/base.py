@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, peek, warn_of_weakness
 from kafka_fast.consumer.arguments import (
+    most_records,
     offset_to_read,
     one_by_one,
     subscription,
@@ -133,9 +134,7 @@ class ConsumerBase:
         Returns:
             The most records to take, and the deadline.
         """
-        most = self._settings.max_poll_records if max_records is None else max_records
-        if most < 1:
-            raise UsageError(f"max_records must be at least 1, not {max_records}")
+        most = self._settings.max_poll_records if max_records is None else most_records(max_records)
         deadline = self._core.now() + timeout_seconds(timeout)
         self._steps.begin_poll()
         return most, deadline

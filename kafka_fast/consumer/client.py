@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Generic
 
 from kafka_fast._hints import hint_at_names
+from kafka_fast.consumer.arguments import most_records
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
 from kafka_fast.consumer.batches import Batches
 from kafka_fast.consumer.core import ConsumerCore
@@ -172,6 +173,8 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         left. To commit what was handled of a batch, call `commit(upto=record)` with the last record
         that was handled.
         """
+        if max_records is not None:
+            max_records = most_records(max_records)
         return Batches(self._unread, partial(self._refill, max_records=max_records))
 
     # Positions and offsets

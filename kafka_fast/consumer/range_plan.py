@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from kafka_fast.config import check_mapping, conceal, own_key
+from kafka_fast.consumer.arguments import most_records
 from kafka_fast.consumer.bounds import (
     Bound,
     Topics,
@@ -79,9 +80,7 @@ class RangePlan:
         finally:
             del config, properties  # a traceback that has this frame shows no secret
         self._by = kind_of(by, start, end)
-        if max_records < 1:
-            raise UsageError(f"max_records must be at least 1, not {max_records}")
-        self.max_records = max_records
+        self.max_records = most_records(max_records)
         self._bounds = start, end
         self._is_offset_said = by is not None
         self._named = partitions_named(topics)

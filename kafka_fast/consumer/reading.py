@@ -34,7 +34,7 @@ from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.group.member import GroupNews
 from kafka_fast.dataplane.fetch._reading import PartitionReader
 from kafka_fast.dataplane.fetch._streams import NO_END, Streams
-from kafka_fast.errors import fresh_copy
+from kafka_fast.errors import PositionError, fresh_copy
 from kafka_fast.logs import ClientLog, LongWait, Waiting
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
@@ -300,9 +300,15 @@ class Reading:
             del self._news[0]  # last, so that a Ctrl-C in here does not lose the news
 
     def _begin_again(self, partition: TopicPartition, seeks: int) -> None:
-        """Forget records of a deleted topic, and read the recreated topic from its beginning."""
+        """Forget records of a deleted topic, and read the recreated topic from its beginning.
+
+        A range has no beginning in the new topic: its offsets were those of the old one.
+        """
         read = self.intake.read_partition(partition)
-        if read is not None and read.seeks == seeks:
+        if read is not None and read.seeks == seeks and partition in self.ends:
+            # Not final: PartitionFound, of a topic that was denied for long, must not undo it.
+            self.intake.fail(partition, seeks, _range_is_gone(partition, self.ends[partition]))
+        elif read is not None and read.seeks == seeks:
             moved = self.intake.begin_again(partition)
             if (forget := self._forget()) is not None:
                 forget({partition})
@@ -314,3 +320,14 @@ class Reading:
         if at is not None and at.offset < offset:
             offset, epoch = at.offset, at.leader_epoch
         self.seek(partition, offset, epoch)
+
+
+def _range_is_gone(partition: TopicPartition, end: int) -> PositionError:
+    """Return the error of a range whose topic was created again before it was read."""
+    return PositionError(
+        f"topic {partition.topic!r} was deleted and created again while a range of it was read: "
+        f"the rest of {partition} up to offset {end} is gone; begin a new range to read the new "
+        "topic",
+        topic=partition.topic,
+        partition=partition.partition,
+    )

@@ -163,9 +163,16 @@ class Troubles:
     # What happens
 
     def note(
-        self, subject: Subject, error: KafkaError, now: float, *, is_spare: bool = False
+        self, subject: Subject, error: KafkaError, now: float, *, is_no_news: bool = False
     ) -> None:
-        """Keep what has gone wrong, and log it if it is new; of a spare connection nothing is."""
+        """Keep what has gone wrong, and log it if it is new.
+
+        Args:
+            subject: of the trouble.
+            error: names what has failed.
+            now: the time.
+            is_no_news: nobody needs what has failed, or the reason is known and told elsewhere.
+        """
         drop_frames(error)
         trouble = self._last.get(subject)
         if trouble is not None and _goes_on(trouble, error, now):
@@ -175,7 +182,7 @@ class Troubles:
             trouble.is_past = False
         else:
             trouble = self._last[subject] = Trouble(error, now, now)
-        if is_spare:
+        if is_no_news:
             self._log.debug("%s", error, extra={"kind": type(error)})
             return
         trouble.is_told = trouble.is_told or self._is_told_elsewhere(subject, error, now)
@@ -248,7 +255,7 @@ class Troubles:
                 talked nonsense, or refused this client, still is.
         """
         self.failures += 1
-        self.note(key, error, now, is_spare=is_spare and says_only_away(error))
+        self.note(key, error, now, is_no_news=is_spare and says_only_away(error))
 
     def note_closed(self, event: LinkClosed) -> ProtocolError | None:
         """Count a closed link; return what `explain` said of it."""

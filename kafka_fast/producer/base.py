@@ -24,6 +24,15 @@ def next_client_id() -> str:
     return f"producer-{next(_numbers)}"
 
 
+def delivery_callback(given: Any) -> Any:
+    """Return a callback that hears of deliveries, or None."""
+    if given is not None and not callable(given):
+        raise TypeError(
+            f"{given!r} cannot be called; on_delivery is called with error and metadata"
+        )
+    return given
+
+
 def accumulator_options(
     settings: ProducerSettings, on_delivery: OnDelivery | None
 ) -> dict[str, Any]:

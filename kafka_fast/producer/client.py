@@ -22,6 +22,7 @@ from kafka_fast.producer.base import (
     OnDelivery,
     ProducerBase,
     accumulator_options,
+    delivery_callback,
     next_client_id,
     serialize_both,
 )
@@ -69,6 +70,7 @@ class Producer(ProducerBase, BulkAccumulator):
                 settings = producer_settings(config, properties)
             finally:
                 del config, properties  # a traceback that has this frame shows no secret
+            delivery_callback(on_delivery)
             warn_of_weakness(settings)
             core = ProducerCore(settings, client_id, ThreadedHost(settings))
             watch_losses(core.queues)

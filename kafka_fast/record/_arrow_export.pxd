@@ -22,6 +22,6 @@ cdef class ArrowRecords:
 
 
 cdef ArrowRecords arrow_records(
-    list slices, str layout, bint views, object headers, object columns, bint text,
+    list slices, object layout, bint views, object headers, object columns, bint text,
     list failures=*
 )

@@ -38,6 +38,8 @@ from kafka_fast.record._arrow_structs cimport *
 from kafka_fast.record._reader cimport BatchBytes
 from kafka_fast.record._slices cimport RecordSlice
 
+from collections.abc import Iterable
+
 from kafka_fast._hints import name_type, refuse_new
 from kafka_fast.errors import SerializationError, UsageError
 
@@ -60,7 +62,7 @@ COLUMNS = {
 
 
 cdef ArrowRecords arrow_records(
-    list slices, str layout, bint views, object headers, object columns, bint text,
+    list slices, object layout, bint views, object headers, object columns, bint text,
     list failures=None
 ):
     """Return slices as a table.
@@ -72,7 +74,7 @@ cdef ArrowRecords arrow_records(
     cdef ArrowRecords table = ArrowRecords.__new__(ArrowRecords)
     cdef RecordSlice part
     cdef int64_t i
-    if layout not in COLUMNS:
+    if not isinstance(layout, str) or layout not in COLUMNS:
         raise UsageError(f"layout must be 'kafka' or 'spark', not {layout!r}")
     table.slices = slices
     table.failures = failures
@@ -100,6 +102,8 @@ cdef list chosen_columns(str layout, object headers, object columns):
         raise UsageError("columns says whether there are headers: leave one of both out")
     if isinstance(columns, str):
         raise UsageError(f"columns must be several names, such as [{columns!r}]")
+    if not isinstance(columns, Iterable):
+        raise TypeError(f"columns must be several names in a list or the like, not {columns!r}")
     wanted = list(columns)
     unknown = [it for it in wanted if it not in known]
     if unknown:
@@ -110,7 +114,7 @@ cdef list chosen_columns(str layout, object headers, object columns):
     return [known.index(it) for it in wanted]
 
 
-def arrow_steps(next_slices, topics, *, str layout="kafka", bint views=False, headers=None,
+def arrow_steps(next_slices, topics, *, layout="kafka", bint views=False, headers=None,
                 columns=None, bint text=False, list failures=None):
     """Return slices that come step by step as one table.
 
@@ -136,7 +140,7 @@ def arrow_steps(next_slices, topics, *, str layout="kafka", bint views=False, he
 cdef class ArrowRecords:
     """Records as a table for Arrow: pass it to `pyarrow.table`, polars, DuckDB, ..."""
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments, **named) -> None:
         raise TypeError("ArrowRecords come from ConsumerRecords.arrow()")
 
     def __reduce__(self):
@@ -300,7 +304,7 @@ cdef class ArrowSteps:
     cdef object next_slices
     cdef ArrowRecords shape      # of the table; it has no rows
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments, **named) -> None:
         raise TypeError("ArrowSteps come from RecordRange.arrow()")
 
     def __reduce__(self):

@@ -30,7 +30,7 @@ cdef class BytesColumn:
     cdef readonly object validity
     cdef readonly Py_ssize_t null_count
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments, **named) -> None:
         raise TypeError("a BytesColumn comes from columns()")
 
     def __reduce__(self):

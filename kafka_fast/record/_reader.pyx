@@ -89,7 +89,7 @@ cdef class RecordBatch:
     format lacks read as -1.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments, **named) -> None:
         raise TypeError("a RecordBatch comes from read_batches()")
 
     def __reduce__(self):

@@ -107,7 +107,7 @@ cdef class Records:
     Columns cost less than records: `values()` makes only the values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments, **named) -> None:
         raise TypeError("Records come from RecordBatch.records()")
 
     def __reduce__(self):

@@ -17,7 +17,7 @@ from kafka_fast.record._records cimport Records
 cdef class Origin:
     """Topic, partition, leader epoch and kind of timestamp of a batch's records."""
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments, **named) -> None:
         raise TypeError("an Origin belongs to records that were read")
 
 
@@ -26,7 +26,7 @@ cdef class Origin:
 cdef class RecordSlice:
     """Some of the records of one batch, in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments, **named) -> None:
         raise TypeError("a RecordSlice comes from slice_of() or a PartitionReader")
 
     def __len__(self) -> int:

@@ -61,10 +61,13 @@ def partitions_of(topic: str, count: int) -> list[TopicPartition]:
 
 
 def poll_until(
-    members: Iterable[Consumer], done: Callable[[], object], found: list[ConsumerRecord]
+    members: Iterable[Consumer],
+    done: Callable[[], object],
+    found: list[ConsumerRecord],
+    timeout: float = TIMEOUT,
 ) -> None:
     """Poll all these in turn until `done`; what comes is added to `found`."""
-    deadline = time.monotonic() + TIMEOUT
+    deadline = time.monotonic() + timeout
     members = list(members)
     while not done():
         assert time.monotonic() < deadline, f"{len(found)} records"
@@ -72,10 +75,10 @@ def poll_until(
             found += member.poll(0.05)
 
 
-def read(consumer: Consumer, count: int) -> list[ConsumerRecord]:
+def read(consumer: Consumer, count: int, timeout: float = TIMEOUT) -> list[ConsumerRecord]:
     """Poll until there were `count` records; there must not be more."""
     found: list[ConsumerRecord] = []
-    poll_until([consumer], lambda: len(found) >= count, found)
+    poll_until([consumer], lambda: len(found) >= count, found, timeout)
     assert len(found) == count, f"{len(found)}, from {found[0]} to {found[-1]}"
     return found
 

@@ -45,6 +45,10 @@ NODES = 3
 BEFORE = 6
 """Partitions of each topic before it is deleted."""
 
+SOON = 15.0
+"""Seconds; it takes about one, and for a member of the protocol `consumer` two heartbeats, of five
+each, at most. A client that kept a leader stood still for 25."""
+
 REPLICAS = pytest.mark.parametrize("replicas", [1, 3])
 
 SHAPES = pytest.mark.parametrize(("replicas", "count"), [(1, 6), (3, 6), (1, 3), (3, 8)])
@@ -115,7 +119,7 @@ class Sender:
         def missing() -> set[int]:
             return set(range(count)) - {it.partition for _, it in self.acked[first:]}
 
-        eventually(lambda: not missing(), f"acknowledgements of partitions {missing()}")
+        eventually(lambda: not missing(), "acknowledgements of all partitions", timeout=SOON)
 
     def stop(self) -> None:
         self._ended.set()
@@ -165,10 +169,12 @@ def consumer_on(real_kafka_cluster: RealKafka) -> Iterator[MakeConsumer]:
     yield from makers(real_kafka_cluster)
 
 
-def by_partition(consumer: Consumer, count: int) -> dict[int, list[bytes | None]]:
+def by_partition(
+    consumer: Consumer, count: int, timeout: float = TIMEOUT
+) -> dict[int, list[bytes | None]]:
     """Read so many records; return their values."""
     found: dict[int, list[bytes | None]] = {}
-    for record in read(consumer, count):
+    for record in read(consumer, count, timeout):
         found.setdefault(record.partition, []).append(record.value)
     return found
 
@@ -195,7 +201,7 @@ def test_a_member_reads_the_new_topic_from_its_beginning(
     assert by_partition(consumer, 50 * BEFORE) == old
     create_again(kafka, topic, replicas, count)
     new = fill(kafka, topic, count, 1_000)
-    assert by_partition(consumer, 50 * count) == new
+    assert by_partition(consumer, 50 * count, SOON) == new
     every = set(partitions_of(topic, count))
     poll_until([consumer], lambda: consumer.assignment() == every, [])
 
@@ -212,7 +218,7 @@ def test_assigned_partitions_are_read_and_those_that_are_gone_are_told(
     assert by_partition(consumer, 50 * BEFORE) == old
     create_again(kafka, topic, replicas, 3)
     new = fill(kafka, topic, 3, 1_000)
-    assert by_partition(consumer, 150) == new
+    assert by_partition(consumer, 150, SOON) == new
 
     def told() -> str:
         try:

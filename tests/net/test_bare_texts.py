@@ -159,9 +159,17 @@ def test_what_only_we_make_is_made_in_no_other_way(
         columns(batch.records()).keys,
     ):
         kind: Any = type(made)
-        assert refusal(kind) == refusal(lambda kind=kind: kind.__new__(kind))  # type: ignore[misc]
+        said = refusal(kind)
+        assert said == refusal(lambda kind=kind: kind.__new__(kind))  # type: ignore[misc]
+        assert said == refusal(lambda kind=kind: kind(1))  # type: ignore[misc]
+        assert said == refusal(lambda kind=kind: kind(name=1))  # type: ignore[misc]
     loop: Any = type(iter(consumer))
-    assert refusal(lambda: loop.__new__(loop)) == "a loop is begun by iter(consumer)"
+    for make in (loop, lambda: loop(5), lambda: loop(iter(records)), lambda: loop.__new__(loop)):
+        assert refusal(make) == "a loop is begun by iter(consumer)"
+    everything: Any = type(records)
+    assert "come from poll()" in refusal(lambda: everything.__new__(everything))
+    for wrong in (5, None, ["x"], records):
+        assert "come from poll()" in refusal(lambda wrong=wrong: everything(wrong))  # type: ignore[misc]
     record = ConsumerRecord
     assert "makes a record" in refusal(lambda: record.__new__(record))
     assert len(RecordBatchBuilder.__new__(RecordBatchBuilder)) == 0
@@ -279,3 +287,87 @@ def test_a_callback_is_looked_at_before_the_commit(consumer: Consumer) -> None:
         assert "cannot be called" in said
     committed = consumer.committed([partition])[partition]
     assert committed is None or committed.offset != 77
+
+
+@pytest.mark.parametrize("wrong", ["x", b"1", 1.5, object(), [1]], ids=type_name)
+def test_how_many_records_are_wanted(kafka: EmbeddedKafka, consumer: Consumer, wrong: Any) -> None:
+    said = f"max_records is an int, not {wrong!r}"
+    assert refusal(lambda: consumer.poll(1, max_records=wrong)) == said
+    assert refusal(lambda: consumer.batches(wrong)) == said
+    servers = kafka.bootstrap
+    assert refusal(lambda: read_range("t", bootstrap_servers=servers, max_records=wrong)) == said
+    assert (
+        refusal(lambda: aio.read_range("t", bootstrap_servers=servers, max_records=wrong)) == said
+    )
+
+    async def main() -> None:
+        async with aio.Consumer(bootstrap_servers=servers) as other:
+            assert refusal(lambda: other.batches(wrong)) == said
+            other.assign([TopicPartition("t", 0)])
+            with pytest.raises(TypeError, match="max_records is an int"):
+                await other.poll(1, wrong)
+
+    asyncio.run(main())
+
+
+def test_columns_and_layouts(kafka: EmbeddedKafka, consumer: Consumer) -> None:
+    records: Any = consumer.poll(10)
+    with read_range("t", bootstrap_servers=kafka.bootstrap) as steps:
+        sources: tuple[Any, ...] = (records, steps)
+        for source in sources:
+            said = refusal(lambda source=source: source.arrow(columns=5))  # type: ignore[misc]
+            assert said == "columns must be several names in a list or the like, not 5"
+            said = refusal(lambda source=source: source.arrow(layout=5))  # type: ignore[misc]
+            assert said == "layout must be 'kafka' or 'spark', not 5"
+
+
+CALLBACK = "5 cannot be called; on_delivery is called with error and metadata"
+
+
+def test_a_delivery_callback_is_looked_at_before_the_record_is_taken(
+    kafka: EmbeddedKafka, producer: Producer
+) -> None:
+    """Regression: the record was sent, and what became of it was told to nobody."""
+    producer.send("t", b"so that the topic is known").result(10)
+    before = kafka.end_offset("t", 0)
+    wrong: Any = 5
+    for send in (producer.send, producer.send_nowait):
+        for more in ({}, {"partition": 0}, {"timestamp_ms": 1}):
+            said = refusal(lambda send=send, more=more: send("t", b"x", on_delivery=wrong, **more))  # type: ignore[misc]
+            assert said == CALLBACK
+    assert (
+        refusal(lambda: Producer(bootstrap_servers=kafka.bootstrap, on_delivery=wrong)) == CALLBACK
+    )
+    assert producer.flush() == 0
+    assert kafka.end_offset("t", 0) == before
+
+
+def test_a_delivery_callback_of_asyncio_is_looked_at_as_well(kafka: EmbeddedKafka) -> None:
+    wrong: Any = 5
+
+    async def main() -> None:
+        servers = kafka.bootstrap
+        assert (
+            refusal(lambda: aio.Producer(bootstrap_servers=servers, on_delivery=wrong)) == CALLBACK
+        )
+        async with aio.Producer(bootstrap_servers=servers) as producer:
+            await producer.send_and_wait("t", b"so that the topic is known")
+            before = kafka.end_offset("t", 0)
+            assert refusal(lambda: producer.send_nowait("t", b"x", on_delivery=wrong)) == CALLBACK
+            with pytest.raises(TypeError, match="on_delivery"):
+                await producer.send("t", b"x", on_delivery=wrong)
+            await producer.flush()
+            assert kafka.end_offset("t", 0) == before
+
+    asyncio.run(main())
+
+
+def test_a_callback_of_a_handle_is_looked_at(producer: Producer) -> None:
+    """Regression: the callback thread logged a traceback of ours when the record was delivered."""
+    handle: Any = producer.send("t", b"value")
+    batch: Any = producer.send_many("t", [b"value"])
+    for future in (handle, batch):
+        for state in ("pending", "done"):
+            said = refusal(lambda future=future: future.add_done_callback(5))  # type: ignore[misc]
+            assert said.startswith("5 cannot be called; a callback of add_done_callback"), state
+            future.result(10)

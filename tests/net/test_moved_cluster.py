@@ -15,8 +15,9 @@ from tests.net.producing import values
 
 DRIVERS = True  # every test runs with threads and with asyncio
 
-PATIENCE = 20.0
-"""Seconds; a client that waits for metadata.recovery.rebootstrap.trigger.ms takes 300."""
+PATIENCE = 10.0
+"""Seconds; it takes up to one where the old addresses refuse, and four where they are silent. A
+client that waits for metadata.recovery.rebootstrap.trigger.ms takes 300."""
 
 
 @pytest.fixture(name="kafka", params=[1, 3], ids=["one broker", "three brokers"])

@@ -25,6 +25,7 @@ from kafka_fast import (
 )
 from kafka_fast.consumer.range import RangeConsumer
 from kafka_fast.errors import UnknownTopicOrPartition
+from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.consuming import FIRST_TIMESTAMP_MS, fill
 from tests.net.producing import new_topic
@@ -181,6 +182,39 @@ def test_deleted_records_are_an_error_unless_nobody_asked_for_them(
     with pytest.raises(PositionError, match="begins at offset 12") as caught:
         offsets_of(kafka, topic, 11, 14)
     assert caught.value.offset == 11
+
+
+def test_a_topic_that_is_created_again_ends_a_range_of_it(kafka: EmbeddedKafka, open_range: Any):
+    """Regression: an offset was said to be out of range, and a range was told to seek."""
+    other = new_topic(kafka, "other", 3)
+
+    def create_again() -> None:
+        def again(cluster: Cluster) -> None:  # at once, before a client asks for it
+            cluster.delete_topic(other)
+            cluster.create_topic(other, assignment={0: [2], 1: [3], 2: [1]})
+
+        kafka.on_cluster(again)
+        for partition in range(3):
+            kafka.produce(other, [b"new"] * 3_000, partition=partition)
+
+    old: list[bytes] = []
+    for partition in range(3):
+        old += fill(kafka, other, 3_000, partition, batch=100)
+    config = {"fetch.buffer.bytes": 65_536}  # so that not all is here before it is deleted
+    values: list[bytes] = []  # of the first steps
+    steps = open_range(other, bootstrap_servers=kafka.bootstrap, max_records=100, config=config)
+    with steps:
+        for _ in range(3):
+            values += next(steps).values()
+        create_again()
+        with pytest.raises(PositionError) as caught:
+            values += [value for records in steps for value in records.values()]
+    place = f"{other}-{caught.value.partition}"
+    assert str(caught.value) == (
+        f"topic '{other}' was deleted and created again while a range of it was read: the rest of "
+        f"{place} up to offset 3000 is gone; begin a new range to read the new topic"
+    )
+    assert set(values) <= set(old)
 
 
 @pytest.mark.parametrize(

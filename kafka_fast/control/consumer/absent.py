@@ -26,7 +26,7 @@ from kafka_fast.control.consumer.partition import (
     FetchState,
 )
 from kafka_fast.errors import ErrorCode, broker_error
-from kafka_fast.logs import LONG, count_of, get_logger
+from kafka_fast.logs import LONG, count_of, get_logger, some_of
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.consumer")
@@ -69,11 +69,16 @@ class AbsentPartitions:
     def handle_answer(self, topics: Iterable[str], now: float) -> None:
         """Look for watched partitions that new metadata of these topics deny."""
         for topic in sorted(topics):
+            due: dict[str, list[TopicPartition]] = {}
             for assigned in sorted(self._partitions.of_topic(topic), key=lambda it: it.partition):
-                if assigned.is_by_hand:
-                    self._look_at(assigned, now)
+                why = self._look_at(assigned, now) if assigned.is_by_hand else None
+                if why is not None:
+                    due.setdefault(why, []).append(assigned.partition)
+            for why, denied in due.items():
+                _warn(denied, why)
 
-    def _look_at(self, assigned: AssignedPartition, now: float) -> None:
+    def _look_at(self, assigned: AssignedPartition, now: float) -> str | None:
+        """Look at one partition; return why it is not there if a warning is due now."""
         partition = assigned.partition
         why = self._denial(partition)
         if why is None:
@@ -81,19 +86,19 @@ class AbsentPartitions:
             if absence is not None and absence.told is not None:
                 logger.info("%s is there now", partition)
                 self._on_news(PartitionFound(partition, assigned.seeks))
-            return
+            return None
         answers = self._cluster.answers(partition.topic)
         absence = assigned.absence = assigned.absence or Absence(now, answers)
         self._cluster.request_refresh("a partition is not there", partition.topic)
+        is_due = not absence.is_warned and now - absence.since >= ABSENT_PATIENCE
         if not absence.is_warned:
-            absence.is_warned = now - absence.since >= ABSENT_PATIENCE
-            if absence.is_warned:
-                logger.warning("there is no partition %s: %s; waiting for it", partition, why)
+            absence.is_warned = is_due
         elif answers > absence.answers:
             absence.confirmations += 1
         absence.answers = answers
         if absence.confirmations >= CONFIRMATIONS:
             self._tell(assigned, absence, f"there is no partition {partition}: {why}")
+        return why if is_due else None
 
     def _denial(self, partition: TopicPartition) -> str | None:
         """Return how the brokers deny a partition, as text; None if they do not."""
@@ -112,3 +117,11 @@ class AbsentPartitions:
             absence.told = assigned.seeks
             error = broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
             self._on_news(PartitionFailed(assigned.partition, assigned.seeks, error, True))
+
+
+def _warn(denied: list[TopicPartition], why: str) -> None:
+    """Log that partitions of a topic are not there, in one line for all of them."""
+    if len(denied) == 1:
+        logger.warning("there is no partition %s: %s; waiting for it", denied[0], why)
+    else:
+        logger.warning("no partitions %s: %s; waiting for them", some_of(denied), why)

@@ -46,7 +46,7 @@ from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
 from kafka_fast.control.metadata import Endpoint, LeaderHint
 from kafka_fast.control.pieces import in_pieces
-from kafka_fast.errors import KafkaError, ProtocolError, error_name
+from kafka_fast.errors import BrokerError, KafkaError, ProtocolError, error_name
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger, some_of
 from kafka_fast.protocol import frame
@@ -202,7 +202,10 @@ class Restarts:
         if error is None and row.error_code:
             error = fetch_error(partition, row.error_code)
         if error is not None:
-            self._troubles.note(partition, error, now)
+            # Every partition of a deleted topic is refused; `Topics` or `AbsentPartitions` says so.
+            is_absence = isinstance(error, BrokerError) and error.refresh_metadata
+            is_no_news = is_absence and self._cluster.is_absent(partition.topic)
+            self._troubles.note(partition, error, now, is_no_news=is_no_news)
         # In another state or generation, it goes on already: at a leader that the answer has named,
         # or at another position.
         is_same = assigned.state is FetchState.STOPPED and assigned.generation == row.generation

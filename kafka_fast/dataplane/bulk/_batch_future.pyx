@@ -18,6 +18,7 @@ from libc.stdlib cimport free
 from kafka_fast.dataplane.produce._awaiting cimport running_loop
 from kafka_fast.dataplane.produce._causes cimport late, wrong_records
 from kafka_fast.dataplane.produce._delivery cimport wait_for
+from kafka_fast.dataplane.produce._fields cimport check_callback
 from kafka_fast.dataplane.produce._observers cimport (
     PartObserver,
     add_late,
@@ -30,7 +31,7 @@ from kafka_fast.dataplane.produce._observers cimport (
 from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.core.state cimport *
 
-from kafka_fast._hints import hint_at_names, name_type
+from kafka_fast._hints import hint_at_names, name_type, refuse_new
 from kafka_fast.errors import DeliveryError, Outcome
 from kafka_fast.peer_names import BATCH_FUTURE
 from kafka_fast.times import seconds
@@ -40,6 +41,7 @@ cdef extern from "Python.h":
     object PyContext_CopyCurrent()
 
 cdef tuple LEAST_CERTAIN_FIRST = (Outcome.MAYBE_WRITTEN, Outcome.REJECTED, Outcome.NOT_SENT)
+cdef str NOT_MADE = "BatchFuture is made by Producer.send_many and Producer.send_table"
 cdef int SAMPLES = 5  # errors that a summary names
 
 
@@ -132,11 +134,8 @@ cdef class BatchFuture:
     `flush` or `close`.
     """
 
-    def __cinit__(self, *, Queues queues=None):
-        if queues is None:
-            raise TypeError("BatchFuture is made by Producer.send_many and Producer.send_table")
-        self.queues = queues
-        self.refused = []
+    def __init__(self, *arguments, **named):
+        raise TypeError(NOT_MADE)
 
     def __reduce__(self):
         raise TypeError(
@@ -161,7 +160,7 @@ cdef class BatchFuture:
                         tell(self.queues, item.batch, piece.count)
                         add_late(self.queues, piece.batch, None, piece.count)
             kf_batch_unref(item.batch)
-        if not self.seen and self.refused:  # None if __cinit__ raised
+        if not self.seen and self.refused:  # None if __init__ raised
             forget_refused(self.queues, self.refused)
             for _, count, error in self.refused:
                 add_late(self.queues, NULL, error, count)
@@ -265,6 +264,7 @@ cdef class BatchFuture:
         the callback thread; or at once, in this thread, if the producer is closed or no record was
         accepted.
         """
+        check_callback(callback, "a callback of add_done_callback", "the future")
         self.mark_seen()
         loop = running_loop()
         if loop is None:
@@ -505,8 +505,12 @@ cdef class AwaitAll:
 
 
 cdef BatchFuture new_batch_future(Queues queues):
-    return BatchFuture.__new__(BatchFuture, queues=queues)
+    cdef BatchFuture future = BatchFuture.__new__(BatchFuture)
+    future.queues = queues
+    future.refused = []
+    return future
 
 
 name_type(BatchFuture, "kafka_fast")
+refuse_new(BatchFuture, NOT_MADE)
 hint_at_names(BatchFuture, BATCH_FUTURE)

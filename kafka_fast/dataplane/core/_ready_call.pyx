@@ -26,7 +26,7 @@ cdef extern from "Python.h":
 
 
 cdef class ReadyCall:
-    def __init__(self):
+    def __init__(self, *arguments, **named):
         raise TypeError(f"{type(self).__name__} is not made by its users")
 
     cdef object begin(self):

@@ -15,7 +15,7 @@ from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
 from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator
 from kafka_fast.dataplane.fetch._record_loop cimport RecordLoop
 
-from kafka_fast._hints import name_type, refuse_new
+from kafka_fast._hints import name_type, refuse_new, refused_new
 
 
 @cython.final
@@ -30,8 +30,10 @@ cdef class AsyncRecords(RecordLoop):
         plane: Knows the time.
     """
 
-    def __init__(self, RecordIterator records not None, object wait, object frame,
-                 DataPlane plane not None):
+    def __init__(self, RecordIterator records not None, object wait=None, object frame=None,
+                 DataPlane plane=None):
+        if plane is None:
+            refused_new(AsyncRecords)
         RecordLoop.__init__(self, records, frame)
         self.wait = wait
         self.plane = plane

@@ -12,7 +12,7 @@ from kafka_fast.dataplane.fetch._consumer_record cimport ConsumerRecord
 from kafka_fast.dataplane.fetch._consumer_records cimport RecordIterator, record_at
 from kafka_fast.dataplane.fetch._record_loop cimport RecordLoop
 
-from kafka_fast._hints import name_type, refuse_new
+from kafka_fast._hints import name_type, refuse_new, refused_new
 
 
 @cython.final
@@ -29,7 +29,9 @@ cdef class BlockingRecords(RecordLoop):
 
     cdef object ask
 
-    def __init__(self, RecordIterator records not None, object ask not None, object frame):
+    def __init__(self, RecordIterator records not None, object ask=None, object frame=None):
+        if ask is None:
+            refused_new(BlockingRecords)
         RecordLoop.__init__(self, records, frame)
         self.ask = ask
 

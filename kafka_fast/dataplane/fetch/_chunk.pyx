@@ -27,7 +27,7 @@ cdef class Chunk:
     Made by `chunk_from_bytes`, or by the data plane.
     """
 
-    def __init__(self):
+    def __init__(self, *arguments, **named):
         raise TypeError("chunks are made by the data plane, or by chunk_from_bytes")
 
     @property

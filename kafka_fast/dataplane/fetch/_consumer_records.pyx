@@ -29,6 +29,7 @@ from kafka_fast.record._layout cimport kf_span
 from kafka_fast.record._slices cimport RecordSlice
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from types import GenericAlias
 
 from kafka_fast._hints import hint_at_names, name_type, refuse_new
@@ -95,7 +96,7 @@ cdef class RecordIterator:
 
     __class_getitem__ = classmethod(GenericAlias)
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments, **named) -> None:
         raise TypeError("a RecordIterator comes from ConsumerRecords or iterate()")
 
     def __reduce__(self):
@@ -182,6 +183,13 @@ def iterate(refill not None) -> RecordIterator:
     return new_iterator(ConsumerRecords(), refill)
 
 
+cdef object not_slices(given):
+    return TypeError(
+        "slices are the parts() of other ConsumerRecords, which come from poll(), not "
+        f"{given!r}"
+    )
+
+
 cdef ConsumerRecords new_consumer_records(list slices):
     cdef ConsumerRecords made = ConsumerRecords.__new__(ConsumerRecords)
     cdef RecordSlice part
@@ -205,7 +213,12 @@ cdef class ConsumerRecords:
         """Put the slices of PartitionReader.take() together, those of one partition in a row."""
         cdef RecordSlice part
         self.slices = []
-        for part in slices:
+        if not isinstance(slices, Iterable):
+            raise not_slices(slices)
+        for one in slices:
+            if not isinstance(one, RecordSlice):
+                raise not_slices(one)
+            part = <RecordSlice>one
             if part.count != 0:
                 self.slices.append(part)
                 self.count += part.count
@@ -418,7 +431,7 @@ cdef class ConsumerRecords:
             "value": values,
         }
 
-    def arrow(self, *, str layout="kafka", bint views=False, headers=None, columns=None,
+    def arrow(self, *, layout="kafka", bint views=False, headers=None, columns=None,
               bint text=False) -> ArrowRecords:
         """Return the records as a table for any library that takes Arrow; pyarrow is not needed.
 
@@ -439,7 +452,7 @@ cdef class ConsumerRecords:
         """
         return arrow_records(self.slices, layout, views, headers, columns, text)
 
-    def to_arrow(self, *, str layout="kafka", bint views=False, headers=None, columns=None,
+    def to_arrow(self, *, layout="kafka", bint views=False, headers=None, columns=None,
                  bint text=False):
         """Return the records as a pyarrow.Table; the arguments are those of `arrow`.
 
@@ -452,7 +465,7 @@ cdef class ConsumerRecords:
             self.slices, layout, views, headers, columns, text, failures
         ), failures)
 
-    def to_pandas(self, *, str layout="kafka", headers=None, columns=None, bint text=False):
+    def to_pandas(self, *, layout="kafka", headers=None, columns=None, bint text=False):
         """Return the records as a pandas.DataFrame; the arguments are those of `arrow`.
 
         Raises:
@@ -464,7 +477,7 @@ cdef class ConsumerRecords:
             self.slices, layout, False, headers, columns, text, failures
         ), failures)
 
-    def to_polars(self, *, str layout="kafka", bint views=False, headers=None, columns=None,
+    def to_polars(self, *, layout="kafka", bint views=False, headers=None, columns=None,
                   bint text=False):
         """Return the records as a polars.DataFrame; the arguments are those of `arrow`.
 
@@ -510,6 +523,7 @@ def next_offset_of(RecordSlice part not None) -> int:
 
 
 name_type(RecordIterator, "kafka_fast.consumer")
+refuse_new(ConsumerRecords, "ConsumerRecords come from poll()")
 refuse_new(RecordIterator, "a RecordIterator comes from ConsumerRecords or iterate()")
 name_type(ConsumerRecords, "kafka_fast")
 hint_at_names(ConsumerRecords, RECORDS)

@@ -19,6 +19,8 @@ Thread: the consumer's user.
 
 from cpython.object cimport PyObject, PyTypeObject, destructor
 
+from kafka_fast._hints import refused_new
+
 cdef extern from "Python.h":
     void* PyErr_Occurred()
     void* PyEval_GetFrame()
@@ -33,7 +35,11 @@ cdef class RecordLoop:
             record is never done by leaving the loop.
     """
 
-    def __cinit__(self, RecordIterator records not None, *others):
+    def __cinit__(self, made_of=None, *others, **named):
+        cdef RecordIterator records
+        if not isinstance(made_of, RecordIterator):
+            refused_new(type(self))
+        records = made_of
         if records.holder == <void*>self:
             # An earlier loop at this address: the garbage collector took its `records` away first.
             records.detach()

@@ -21,6 +21,7 @@ from kafka_fast.dataplane.produce._delivery cimport DeliveryFuture, new_delivery
 from kafka_fast.dataplane.produce._fields cimport (
     borrow,
     borrowed,
+    check_callback,
     check_partition,
     check_timestamp,
     encode_headers,
@@ -58,6 +59,7 @@ from kafka_fast.peer_names import PRODUCER_ARGUMENTS
 cdef extern from "Python.h":
     char* bytes_of "PyBytes_AS_STRING"(PyObject* item)
     Py_ssize_t size_of "PyBytes_GET_SIZE"(PyObject* item)
+    bint is_callable "PyCallable_Check"(PyObject* item)
 
 cdef int MESSAGE_TOO_LARGE = 10
 cdef double LONG = LONG_WAIT  # seconds after which a wait is told of
@@ -300,12 +302,14 @@ cdef class Accumulator:
         cdef kf_batch* batch = NULL
         cdef int32_t index = 0
         cdef int64_t timestamp = 0
-        self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
-                 &index, &timestamp)
         cdef DeliveryFuture future
-        future = new_delivery(self._queues, batch, index, timestamp)
         if on_delivery is None:
             on_delivery = self.on_delivery
+        else:
+            check_callback(on_delivery, "on_delivery", "error and metadata")
+        self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
+                 &index, &timestamp)
+        future = new_delivery(self._queues, batch, index, timestamp)
         if on_delivery is not None:
             observe_beside(future, on_delivery)
         return future
@@ -322,6 +326,8 @@ cdef class Accumulator:
         cdef int64_t timestamp = 0
         if on_delivery is None:
             on_delivery = self.on_delivery
+        else:
+            check_callback(on_delivery, "on_delivery", "error and metadata")
         if on_delivery is None:
             self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_NOTHING, &batch,
                      &index, &timestamp)
@@ -384,6 +390,8 @@ cdef inline bint is_plain(Accumulator self, PyObject** args, Py_ssize_t count, P
             count = 3
         elif is_only_name(names, ON_DELIVERY):
             if or_null(args[count]) != NULL:
+                if not is_callable(args[count]):
+                    return False
                 call.callback = args[count]
         else:
             return False

@@ -268,7 +268,7 @@ cdef class LoopWaits:
 
 @cython.final
 cdef class BatchWaits:
-    def __init__(self):
+    def __init__(self, *arguments, **named):
         raise TypeError("BatchWaits is made by LoopWaits")
 
     cdef int add(self, object future, object callback, object context) except -1:
@@ -324,7 +324,7 @@ cdef class Waiter:
     end the wait of another task for the same record.
     """
 
-    def __init__(self):
+    def __init__(self, *arguments, **named):
         raise TypeError("Waiter is made when a handle is awaited")
 
     def get_loop(self):

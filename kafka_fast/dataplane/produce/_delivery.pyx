@@ -28,6 +28,7 @@ from kafka_fast.dataplane.produce._awaiting cimport (
 )
 from kafka_fast.dataplane.core._ready_call cimport set_send
 from kafka_fast.dataplane.produce._causes cimport late, say_waiting
+from kafka_fast.dataplane.produce._fields cimport check_callback
 from kafka_fast.dataplane.produce._observers cimport (
     add_late,
     drop_holds,
@@ -177,6 +178,7 @@ cdef class DeliveryFuture:
         In an event loop it is called there, soon and in `context` (contextvars); elsewhere on the
         callback thread, or at once if the producer is closed.
         """
+        check_callback(callback, "a callback of add_done_callback", "the handle")
         if is_known(self):
             call_back(self, callback, context)
             return
@@ -341,7 +343,7 @@ cdef class YieldFrom:
     cdef DeliveryFuture future
     cdef bint has_waited
 
-    def __init__(self):
+    def __init__(self, *arguments, **named):
         raise TypeError("YieldFrom is made when a handle is iterated over")
 
     def __reduce__(self):

@@ -1,4 +1,4 @@
-"""The parts of a record as callers bring them."""
+"""The parts of a record as callers bring them, and the callback beside them."""
 
 from cpython.buffer cimport Py_buffer
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -23,6 +23,9 @@ cdef str serializer_for(object value, str what)
 
 # The headers as they stand in a record, count included; None if there are none.
 cdef bytes encode_headers(object headers, str topic)
+
+# Refuse a callback that cannot be called: `name` is the argument, `told` what it is called with.
+cdef int check_callback(object callback, str name, str told) except -1
 
 # The partition's number, which must exist.
 cdef int32_t check_partition(TopicQueues topic, object partition) except -1

@@ -20,6 +20,7 @@ from kafka_fast.errors import SerializationError, UsageError
 from kafka_fast.times import datetime_ms, float_hint, is_datetime
 
 cdef extern from "Python.h":
+    bint PyCallable_Check(object callback)
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 
@@ -127,6 +128,12 @@ cdef bytes encode_headers(object headers, str topic):
                 parts.append(PyBytes_FromStringAndSize(<char*>field.data, field.len))
             give_back(&field)
     return b"".join(parts)
+
+
+cdef int check_callback(object callback, str name, str told) except -1:
+    if not PyCallable_Check(callback):
+        raise TypeError(f"{callback!r} cannot be called; {name} is called with {told}")
+    return 0
 
 
 cdef int32_t check_partition(TopicQueues topic, object partition) except -1:

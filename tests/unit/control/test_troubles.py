@@ -221,3 +221,14 @@ def test_what_is_no_more_had_its_trouble_without_an_end(
     assert troubles.now(T0) is None
     troubles.note(T0, error, 1.0)
     assert caplog.messages == [str(error)] * 2
+
+
+def test_what_is_explained_is_no_news_until_the_explanation_ends(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture
+) -> None:
+    for second in range(20):
+        troubles.note(T0, NotLeaderOrFollower(), float(second), is_explained=True)
+    assert not caplog.messages
+    assert troubles.now(T0) is not None
+    troubles.note(T0, NotLeaderOrFollower(), 20.0)
+    assert caplog.messages == [str(NotLeaderOrFollower())]

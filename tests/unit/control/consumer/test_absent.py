@@ -73,6 +73,10 @@ def test_a_topic_that_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
     assert [str(it.error).partition(": ")[2] for it in machine.take(PartitionFailed)] == [
         f"there is no partition {it}: the brokers know no topic 't'" for it in (T0, T1)
     ]
+    # Regression: a line for each partition.
+    assert caplog.messages == [
+        "no partitions t-0, t-1: the brokers know no topic 't'; waiting for them"
+    ]
 
 
 @pytest.mark.parametrize(

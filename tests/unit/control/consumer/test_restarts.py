@@ -18,6 +18,7 @@ from kafka_fast.control.consumer.messages import (
     generation,
 )
 from kafka_fast.control.consumer.partition import FetchState, Position
+from kafka_fast.control.troubles import SETTLING
 from kafka_fast.errors import (
     ErrorCode,
     OffsetOutOfRangeError,
@@ -39,6 +40,7 @@ from tests.unit.control.consumer.scripted import (
     punt,
     starts,
 )
+from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata_answers import make_topic_id
 
 
@@ -281,6 +283,40 @@ def test_a_topic_made_anew_is_one_line_in_the_log(caplog: pytest.LogCaptureFixtu
     assert [it.getMessage() for it in caplog.records if it.levelname == "WARNING"] == [
         "topic 't' was deleted and created again; read here: t-0, t-1"
     ]
+
+
+def refuse_each(machine: FakeMachine, seconds: float) -> None:
+    """Let all streams of a deleted topic be refused, as often as they start, for some time."""
+    until = machine.now + seconds
+    running = starts(machine)
+    while machine.now < until:
+        for stream in running.values():
+            punt(machine, stream, 400, ErrorCode.UNKNOWN_TOPIC_ID)
+        machine.run(0.5)
+        running = starts(machine)
+
+
+def test_a_topic_that_is_deleted_is_no_warning_of_each_partition(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Regression: one for each partition, beside the one that says that there is no topic."""
+    cluster = Cluster()
+    machine = assigned(cluster)
+    cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    machine.control.cluster.request_refresh("test")
+    refuse_each(machine, 2 * SETTLING)
+    told = [it.getMessage() for it in caplog.records if it.levelname == "WARNING"]
+    assert not [text for text in told if "UNKNOWN_TOPIC_ID" in text]
+    assert "UNKNOWN_TOPIC_ID" in str(machine.control.troubles.of(T0)), "waits give it as a reason"
+
+
+def test_a_topic_that_is_there_and_refused_for_long_is_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    machine = assigned(Cluster())
+    refuse_each(machine, 2 * SETTLING)
+    told = [it.getMessage() for it in caplog.records if it.levelname == "WARNING"]
+    assert [text.partition(":")[0] for text in told] == ["UNKNOWN_TOPIC_ID (100)"] * 2
 
 
 def test_a_partition_that_comes_back_is_not_blamed_for_its_former_life() -> None:

@@ -261,7 +261,8 @@ def test_what_goes_wrong_while_a_loop_is_freed_is_not_hidden() -> None:
 
 @pytest.mark.parametrize("kind", [RecordLoop, BlockingRecords, AsyncRecords])
 def test_a_loop_needs_its_records(kind: type[RecordLoop]) -> None:
-    with pytest.raises(TypeError):
+    said = "RecordLoop is not made by its users|a loop is begun by a?iter"
+    with pytest.raises(TypeError, match=said):
         kind.__new__(kind)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=said):
         kind(None, None, None, None)  # type: ignore[arg-type,call-arg]
