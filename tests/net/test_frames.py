@@ -13,7 +13,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from kafka_fast import MissingPackageError, RecordRange, SerializationError, read_range
+from kafka_fast import (
+    MissingPackageError,
+    RecordRange,
+    SerializationError,
+    UsageError,
+    read_range,
+)
 from kafka_fast.consumer import ConsumerRecords
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.consuming import fill

@@ -227,7 +227,7 @@ def test_what_is_explained_is_no_news_until_the_explanation_ends(
     troubles: Troubles, caplog: pytest.LogCaptureFixture
 ) -> None:
     for second in range(20):
-        troubles.note(T0, NotLeaderOrFollower(), float(second), is_explained=True)
+        troubles.note(T0, NotLeaderOrFollower(), float(second), is_no_news=True)
     assert not caplog.messages
     assert troubles.now(T0) is not None
     troubles.note(T0, NotLeaderOrFollower(), 20.0)
