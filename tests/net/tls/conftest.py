@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.logs import naming
 from kafka_fast.net.tls._tls import library_version
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 
@@ -40,3 +43,10 @@ def _has_what_it_tests(request: pytest.FixtureRequest) -> None:
     """Skip, in a build without OpenSSL, the tests of the native way alone."""
     if not HAS_NATIVE and "way" not in request.fixturenames:
         pytest.skip("this build has no OpenSSL")
+
+
+@pytest.fixture(autouse=True)
+def a_name_for_the_log() -> Iterator[None]:
+    """Most tests here make no client, whose name would be in each line."""
+    with naming("no client"):
+        yield
