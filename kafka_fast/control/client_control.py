@@ -64,7 +64,7 @@ class ClientControl(ABC, Generic[S_co]):
         nonsense: Nonsense | None = None,
         mechanism: Mechanism | None = None,
     ) -> None:
-        """Begin without connections.
+        """Make the parts that all clients have; the first `tick` begins to connect.
 
         Args:
             settings: the client's configuration.

@@ -100,7 +100,7 @@ class Cluster(Topology):
         max_idle: float = NEVER,
         allow_auto_create_topics: bool = True,
     ) -> None:
-        """Begin with nothing known.
+        """Start without nodes and topics; a first request is due, to bootstrap.servers.
 
         Args:
             settings: the client's configuration.
@@ -275,7 +275,7 @@ class Cluster(Topology):
     # In
 
     def handle_failure(self, now: float) -> None:
-        """Take note that the request in flight got no answer: its link broke or it timed out."""
+        """Ask for the topics of the request in flight again, after a backoff: no answer came."""
         self._schedule.handle_failure(now)
 
     def handle_response(
@@ -367,7 +367,7 @@ class Cluster(Topology):
             self._merge_topic(merge, name, None)
             yield 1
         asked = set(merge.ask.topics)
-        for name in [it for it in self._topics if merge.flipped and it not in asked]:
+        for name in [other for other in self._topics if merge.flipped and other not in asked]:
             if (known := self._topics.get(name)) is not None:
                 self._note_flipped(known, merge.flipped, merge.changes)
                 yield len(known.partitions)
@@ -401,7 +401,7 @@ class Cluster(Topology):
         Returns:
             What changed. If that is nothing, the hints were of no use; ask for a refresh.
         """
-        named, found = read_nodes(node_endpoints), dict(self._nodes)
+        named, nodes = read_nodes(node_endpoints), dict(self._nodes)
         by_topic: dict[str, dict[int, LeaderHint]] = {}
         for hint in hints:
             name = self._names.get(hint.topic) if isinstance(hint.topic, bytes) else hint.topic
@@ -414,11 +414,11 @@ class Cluster(Topology):
                 continue
             leader = named.get(hint.leader_id) or self._nodes.get(hint.leader_id)
             if leader is not None:
-                found[leader.id] = leader
+                nodes[leader.id] = leader
                 by_topic.setdefault(known.name, {})[hint.partition] = hint
         changes = ClusterChanges()
         if by_topic:
-            flipped = self._replace_nodes(found, changes)
+            flipped = self._replace_nodes(nodes, changes)
             for topic in list(self._topics.values()):
                 self._note_flipped(topic, flipped, changes)
         for name, taken in by_topic.items():
@@ -481,7 +481,7 @@ class Cluster(Topology):
 
     def _drop_heard(self, now: float) -> None:
         """Forget the recreated topics of which all brokers have heard by now."""
-        for name in [it for it, end in self._unclear_until.items() if now >= end]:
+        for name in [topic for topic, end in self._unclear_until.items() if now >= end]:
             del self._unclear_until[name]
 
     def _drop_idle(self, now: float, changes: ClusterChanges) -> None:

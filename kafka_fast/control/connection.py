@@ -71,8 +71,8 @@ __all__ = ["Connection", "ConnectionState"]
 logger = get_logger("kafka_fast.connection")
 
 SHORTEST_BACKOFF = 0.005
-"""Seconds; also with reconnect.backoff.ms=0. A node that refuses connections at once would else be
-tried thousands of times in a second.
+"""Seconds; the least wait, even with reconnect.backoff.ms=0. Otherwise a node that refuses
+connections at once would be tried thousands of times in a second.
 """
 
 REFUSAL_BACKOFF_MS = 100
@@ -138,7 +138,7 @@ class Connection:
         self._step_began = 0.0  # when the look-up did
         self._failed_rounds = 0  # since a link was ready
         self._failures = 0  # in a row: rounds, and links that broke soon after they were ready
-        self._failing_since = 0.0  # when the first of them was
+        self._failing_since = 0.0  # when the first of these failures was
         self._retry_at = LONG_AGO
 
     # Getters
@@ -296,13 +296,13 @@ class Connection:
             self._try_next(now)
 
     def handle_connected(self, link_id: int, now: float) -> None:
-        """Take note that a link is open, and begin to talk."""
+        """Send ApiVersions over a link that is open now."""
         link = self._current(link_id)
         if link is not None:
             link.handle_connected(now)
 
     def handle_connect_failed(self, link_id: int, error: BaseException, now: float) -> None:
-        """Take note that a link could not be opened; its socket is closed.
+        """Try the next address: a link could not be opened, and its socket is closed.
 
         The text of a `KafkaError` continues a sentence that begins with the name of the other side.
         """
@@ -322,13 +322,13 @@ class Connection:
             self._see(link, link.handle_work_done(result, now), now)
 
     def handle_gate_shut(self, link_id: int, now: float) -> None:
-        """Take note that nothing is in flight on a link, and log in again."""
+        """Log in again over a link on which nothing is in flight any more."""
         link = self._current(link_id)
         if link is not None:
             self._see(link, link.handle_gate_shut(now), now)
 
     def handle_throttled(self, link_id: int, until: float) -> None:
-        """Take note that the broker reads nothing from a link before this time."""
+        """Give the steps of a link more time: the broker reads nothing before `until`."""
         link = self._current(link_id)
         if link is not None:
             link.handle_throttled(until)
@@ -336,7 +336,10 @@ class Connection:
     def handle_closed(
         self, link_id: int, error: BaseException | None, now: float, awaited: str = ""
     ) -> None:
-        """Take note that a link broke; its socket is closed.
+        """Drop a link that broke; its socket is closed.
+
+        If the link was usable, the connection fails and backs off. Otherwise the next address is
+        tried.
 
         Args:
             link_id: the link.
@@ -360,7 +363,7 @@ class Connection:
     # What becomes of a link
 
     def _see(self, link: LinkSetup, failure: KafkaError | None, now: float) -> None:
-        """Take note of how a link stands after a step."""
+        """Drop a link whose step has failed; forget failed rounds once a link is usable."""
         if failure is not None:
             self._drop_link()
             self._go_on_without(link, failure, now)

@@ -72,9 +72,9 @@ class LoginEnded(Value):
     """A dialogue over a link has ended."""
 
     is_first: bool
-    """It was the link's first one."""
+    """The dialogue was the first over its link, not a renewal."""
     error: KafkaError | None
-    """Why it failed; None: the broker has accepted it."""
+    """Why the login failed; None: the broker has accepted it."""
 
 
 ConnectionOutput: TypeAlias = (

@@ -101,7 +101,7 @@ class Connections:
         nonsense: Nonsense | None = None,
         mechanism: Mechanism | None = None,
     ) -> None:
-        """Begin without connections.
+        """Make no connection yet: `want` and `want_bootstrap` do.
 
         Args:
             settings: the client's configuration.
@@ -163,7 +163,7 @@ class Connections:
             for key, connection in self._connections.items()
             if not key.is_bootstrap and key.role is not Role.COORDINATOR
         )
-        return min(tries, key=lambda it: it[1], default=(None, NEVER))
+        return min(tries, key=lambda attempt: attempt[1], default=(None, NEVER))
 
     def has_failed(self, key: ConnectionKey) -> bool:
         """Tell whether the last attempt to have a link failed, or the link broke at once."""
@@ -182,9 +182,9 @@ class Connections:
             now: the time.
             least: seconds. Anything that has been under way for less is left out.
         """
-        states = (it.under_way(now) for it in list(self._connections.values()))
-        waiting = [it for it in states if it is not None] + self.requests.under_way(now)
-        text, seconds = max(waiting, key=lambda it: it[1], default=("", 0.0))
+        states = (connection.under_way(now) for connection in list(self._connections.values()))
+        waits = [state for state in states if state is not None] + self.requests.under_way(now)
+        text, seconds = max(waits, key=lambda wait: wait[1], default=("", 0.0))
         if not text or seconds < least:
             return None
         text = f"{text} for {in_seconds(seconds)}"
@@ -192,8 +192,8 @@ class Connections:
 
     def describe(self, now: float) -> list[str]:
         """Return what connections wait for, logins among it, in lines for people. Any thread."""
-        states = (it.under_way(now) for it in list(self._connections.values()))
-        return [f"{it[0]} for {in_seconds(it[1])}" for it in states if it is not None]
+        states = (connection.under_way(now) for connection in list(self._connections.values()))
+        return [f"{wait[0]} for {in_seconds(wait[1])}" for wait in states if wait is not None]
 
     def pause(self, key: ConnectionKey, since: float, until: float) -> float | None:
         """Return for how long a node throttled this client, because of a quota. Any thread.
@@ -215,7 +215,7 @@ class Connections:
 
     def all_paused_until(self) -> float:
         """Return until when every ready link is throttled; LONG_AGO if there is none."""
-        return min((self.paused_until(it.key) for it in self.links.ready), default=LONG_AGO)
+        return min((self.paused_until(link.key) for link in self.links.ready), default=LONG_AGO)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do, or owners may want what they did not get."""
@@ -268,7 +268,7 @@ class Connections:
         if key not in self._connections:
             first = self._connections.get(BOOTSTRAP)
             avoid = None if first is None else first.endpoint
-            servers = [it for it in self._settings.bootstrap_servers if it != avoid]
+            servers = [server for server in self._settings.bootstrap_servers if server != avoid]
             self._connections[key] = self._make(key, servers)
         self._connect(self._connections[key], now)
 
@@ -341,11 +341,11 @@ class Connections:
             self._carry_out(connection, now)
 
     def handle_connected(self, link_id: int, now: float) -> None:
-        """Take note that a link is open."""
+        """Tell a link's connection that the link is open."""
         self._tell(link_id, lambda connection: connection.handle_connected(link_id, now), now)
 
     def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
-        """Take note that a link could not be opened."""
+        """Tell a link's connection that the link was not opened; count a failed handshake."""
         self._count_handshake(error)
         self._tell(
             link_id, lambda connection: connection.handle_connect_failed(link_id, error, now), now
@@ -359,11 +359,11 @@ class Connections:
         )
 
     def handle_gate_shut(self, link_id: int, now: float) -> None:
-        """Take note that a link's requests wait until this client has logged in again."""
+        """Have a link log in again: its requests wait at the gate."""
         self._tell(link_id, lambda connection: connection.handle_gate_shut(link_id, now), now)
 
     def handle_closed(self, event: LinkClosed, now: float) -> None:
-        """Take note that a link is gone."""
+        """Drop a link that is gone, and tell its connection why, unless the link was idle."""
         link = self.links.link(event.link_id)
         if link is not None and self._was_idle(link, event, now):
             self.troubles.note_closed(event)
@@ -421,7 +421,7 @@ class Connections:
             self._note_unreadable(link, event.api_key, named, now, was_well=event.was_well)
 
     def handle_throttled(self, link_id: int, throttle_ms: int, now: float) -> str:
-        """Take note that a node throttles this client; return the node's name for the log."""
+        """Keep until when a node throttles this client; return the node's name for the log."""
         key = self._opened.get(link_id)
         if key is None:
             return "a node"
@@ -433,7 +433,7 @@ class Connections:
         return str(key)
 
     def _pause(self, link_id: int, throttle_ms: int, now: float) -> None:
-        """Take note of a pause of which the data plane does not know yet."""
+        """Keep a pause that the data plane does not know of, and have it pause the link."""
         self.handle_throttled(link_id, throttle_ms, now)
         self._commands.append(PauseLink(link_id, pause_seconds(throttle_ms)))
 

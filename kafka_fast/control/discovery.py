@@ -59,7 +59,7 @@ class Discovery(Call[str, ClusterChanges]):
         on_changes: Callable[[ClusterChanges, float], None],
         on_fatal: Callable[[KafkaError], None],
     ) -> None:
-        """Begin with nothing known.
+        """Open the call for metadata; `tick` adds each request when it is due.
 
         Args:
             settings: the client's configuration.
@@ -132,13 +132,17 @@ class Discovery(Call[str, ClusterChanges]):
         self._connections.want_bootstrap(now)
 
     def handle_lost(self, link: Link) -> None:
-        """Take note that a link is gone: the node may have moved, or leads partitions no more."""
+        """Ask for metadata: the node of a lost link may have moved, or lead partitions no more."""
         self._cluster.request_refresh(f"link to {link.key} was lost")
 
     def handle_connect_failed(
         self, key: ConnectionKey, failed: ConnectionFailed, now: float
     ) -> None:
-        """Take note that a node cannot be reached."""
+        """Ask for metadata, because a node cannot be reached.
+
+        If another broker answers at its address (KIP-1242), begin again at bootstrap.servers,
+        unless metadata.recovery.strategy forbids it.
+        """
         if failed.rebootstrap and self._settings.metadata_recovery_strategy == "rebootstrap":
             self.rebootstrap(str(failed.error), now)
         elif not key.is_bootstrap:
@@ -181,7 +185,7 @@ class Discovery(Call[str, ClusterChanges]):
             source.now,
             source.version,
             is_bootstrap=source.is_bootstrap,
-            has_nodes=any(not it.key.is_bootstrap for it in self._connections.links.ready),
+            has_nodes=any(not link.key.is_bootstrap for link in self._connections.links.ready),
         )
         if changes.failure is None:
             self._connections.troubles.clear(About.METADATA, source.now)

@@ -113,7 +113,7 @@ class InFlightRequests:
         on_sound: Callable[[Link, int], None],
         on_throttled: Callable[[Link, int, float], None],
     ) -> None:
-        """Begin without any.
+        """Take where commands go, and who hears of which answer.
 
         Args:
             client_id: of all requests.
@@ -142,9 +142,12 @@ class InFlightRequests:
     def under_way(self, now: float) -> list[tuple[str, float]]:
         """Return which node has not answered what, and for how many seconds. Any thread."""
         return [
-            (f"{it.link.versions.node} has not answered {it.label}", now - it.asked_at)
-            for it in list(self._in_flight.values())
-            if it.heartbeats is None and it.response_class.api_key not in ANSWERED_LATE
+            (
+                f"{request.link.versions.node} has not answered {request.label}",
+                now - request.asked_at,
+            )
+            for request in list(self._in_flight.values())
+            if request.heartbeats is None and request.response_class.api_key not in ANSWERED_LATE
         ]
 
     def unanswered(self, token: int) -> Unanswered | None:
@@ -328,7 +331,7 @@ class InFlightRequests:
     # In
 
     def note_idle(self, link_id: int) -> None:
-        """Take note that a link is gone on which nothing was awaited; its heartbeats end next."""
+        """Let the heartbeats of a link that was closed as idle end with `IdleConnectionError`."""
         for request in self._in_flight.values():
             if request.link.id == link_id:
                 request.is_idle = True
@@ -372,7 +375,7 @@ class InFlightRequests:
         request.handle(body, now)
 
     def handle_ended(self, token: int) -> bool:
-        """Take note that the data plane has ended heartbeats, because the user does not poll.
+        """Forget heartbeats that the data plane has ended, because the user does not poll.
 
         Returns:
             True, unless the heartbeats were stopped meanwhile.

@@ -95,7 +95,7 @@ def round_error(what: str, errors: Sequence[KafkaError]) -> KafkaError:
     """
     if len(errors) == 1:
         return errors[0]
-    refused = next((it for it in errors if isinstance(it, REFUSALS)), None)
+    refused = next((failure for failure in errors if isinstance(failure, REFUSALS)), None)
     tried = "; ".join(map(str, errors[:5])) or "no address"
     did = "answered" if refused is None else "accepted this client"
     kind = KafkaConnectionError if refused is None else type(refused)
@@ -198,7 +198,9 @@ def misfit_error(
         return ProtocolError(f"{what} under another fetch session than asked")
     if event.misfit is Misfit.MISSING:
         return ProtocolError(f"{what} without {partition(event.asked) or 'a partition'}")
-    named = next((it for n, it in enumerate(_partitions(body, name)) if n == event.place), "more")
+    named = next(
+        (text for n, text in enumerate(_partitions(body, name)) if n == event.place), "more"
+    )
     if event.misfit is Misfit.TWICE:
         return ProtocolError(f"{what} with {named} twice")
     if event.misfit is Misfit.FOREIGN:

@@ -136,13 +136,13 @@ class LinkSetup:
         self.deadline = max(now, self._paused_until) + self._patience()
 
     def handle_throttled(self, until: float) -> None:
-        """Take note of a pause that the broker has announced. It reads nothing before its end."""
+        """Give the steps of this link more time: the broker reads nothing before `until`."""
         if self.state is not ConnectionState.READY and self.deadline != NEVER:
             self.deadline += max(0.0, until - max(self._paused_until, self._step_began))
         self._paused_until = max(self._paused_until, until)
 
     def tick(self, now: float) -> KafkaError | None:
-        """Begin the login's next dialogue, or give up what takes too long."""
+        """Start a login dialogue that is due, or return the error of a step that took too long."""
         login = self._login
         if now < self.deadline:
             return None
@@ -155,7 +155,7 @@ class LinkSetup:
         return error
 
     def handle_connected(self, now: float) -> None:
-        """Begin to talk."""
+        """Send ApiVersions, now that the link is open."""
         if self.state is ConnectionState.CONNECTING:
             self.state = ConnectionState.NEGOTIATING
             self.expect(now)
@@ -178,7 +178,7 @@ class LinkSetup:
         return None
 
     def handle_gate_shut(self, now: float) -> KafkaError | None:
-        """Take note that nothing is in flight, and log in again."""
+        """Log in again, or go on with a dialogue that began ahead: nothing is in flight now."""
         if self._login is None or self.state is not ConnectionState.READY:
             return None
         self.state = ConnectionState.REAUTHENTICATING

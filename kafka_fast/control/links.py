@@ -2,8 +2,8 @@
 
 A broker answers one request of a connection after the other, and may hold a Fetch back until there
 is something to read. So a link that carries Fetch requests is *held*: the control plane's requests
-to its node go over a connection of `Role.CONTROL`, which the first of them has opened. As long as a
-node's data connection carries no Fetch, they go over that one.
+to its node go over a connection of `Role.CONTROL`, which the first such request opens. As long as
+a node's data connection carries no Fetch, it carries those requests too.
 """
 
 from __future__ import annotations
@@ -27,19 +27,18 @@ class Links:
     """The ready links. Control thread only; `Connections` adds and removes them."""
 
     def __init__(self) -> None:
-        """Begin with no link."""
         self._by_id: dict[int, Link] = {}
         self._by_key: dict[ConnectionKey, Link] = {}
         self._held: set[int] = set()  # ids
 
     @property
     def ready(self) -> Iterable[Link]:
-        """All of them."""
+        """All links that may be used now."""
         return self._by_id.values()
 
     @property
     def has_any(self) -> bool:
-        """Whether there is one. Any thread."""
+        """Whether any link may be used now. Any thread."""
         return bool(self._by_id)
 
     @property
@@ -75,7 +74,7 @@ class Links:
     def is_spare(self, key: ConnectionKey) -> bool:
         """Tell whether a connection has a link that nobody needs: to bootstrap, beside others."""
         is_linked = key.is_bootstrap and key in self._by_key
-        return is_linked and any(not it.key.is_bootstrap for it in self.ready)
+        return is_linked and any(not link.key.is_bootstrap for link in self.ready)
 
     def hold(self, link: Link) -> None:
         """From now on the node may keep this link waiting: requests go over another link."""

@@ -51,15 +51,15 @@ class Misfit(enum.IntEnum):
     """How a Produce or Fetch answer does not fit its request."""
 
     FORM = 0
-    """It does not follow its schema."""
+    """The answer does not follow its schema."""
     FOREIGN = 1
-    """It names a partition that was not asked for."""
+    """The answer names a partition that was not asked for."""
     TWICE = 2
-    """It names a partition twice."""
+    """The answer names a partition twice."""
     MISSING = 3
-    """It leaves out a partition that was asked for."""
+    """The answer leaves out a partition that was asked for."""
     SESSION = 4
-    """It names another fetch session than the request."""
+    """The answer names another fetch session than the request."""
 
 
 class RawResponse(Value):
@@ -161,7 +161,7 @@ class CloseLink(Value):
 class DoWork(Value):
     """Do a piece of work of a link's login; answered by `handle_work_done`.
 
-    It may hang, so it takes a thread, and the link does not wait for it for ever.
+    The work may hang, so it takes a thread, and the link stops waiting at a deadline.
     """
 
     link_id: int
@@ -253,13 +253,13 @@ class StartHeartbeats(Value):
 
 
 class StopHeartbeats(Value):
-    """Send no more of these heartbeats."""
+    """Send no more heartbeats under `token`."""
 
     token: int
 
 
 class SendBetween(Value):
-    """Send another request once, as soon as no heartbeat of these is in flight.
+    """Send another request once, as soon as none of the heartbeats under `token` is in flight.
 
     Its answer comes up as a `RawResponse` under its own token, whatever the answer says. The
     request may have been built before the control plane saw the latest answer to a heartbeat. The

@@ -206,10 +206,10 @@ class ClusterChanges(Value, frozen=False):
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     """Return the partitions' numbers by topic, in the order in which they come."""
-    found: dict[str, list[int]] = {}
+    numbers: dict[str, list[int]] = {}
     for topic, partition in partitions:
-        found.setdefault(topic, []).append(partition)
-    return found
+        numbers.setdefault(topic, []).append(partition)
+    return numbers
 
 
 def read_nodes(brokers: Iterable[Endpoint]) -> dict[int, Node]:
@@ -242,15 +242,15 @@ def partition_infos(topic: Topic | None) -> list[PartitionInfo]:
     return [
         PartitionInfo(
             topic.name,
-            it.id,
-            it.leader_id,
-            it.leader_epoch,
-            it.replicas,
-            it.isr,
-            it.offline_replicas,
+            partition.id,
+            partition.leader_id,
+            partition.leader_epoch,
+            partition.replicas,
+            partition.isr,
+            partition.offline_replicas,
             topic_id,
         )
-        for it in topic.partitions
+        for partition in topic.partitions
     ]
 
 

@@ -91,7 +91,7 @@ class Negotiation:
     def __init__(
         self, node: str, client_id: str, *, cluster_id: str | None = None, node_id: int = -1
     ) -> None:
-        """Begin with the highest version.
+        """Prepare a first request, of the highest version that this client has.
 
         Args:
             node: its name in errors.
@@ -123,7 +123,7 @@ class Negotiation:
 
         Raises:
             MalformedError, ProtocolError: the other side does not speak Kafka's protocol. The texts
-                of these, and of the next error, continue a sentence that begins with its name.
+                of these errors, and of the next one, go on from the node's name.
             UnsupportedVersionError: not even a version of ApiVersions is shared.
             BrokerError: the broker refuses the link.
         """

@@ -43,7 +43,7 @@ class Nonsense:
         on_nonsense: Callable[[Row, KafkaError], None] = lambda row, error: None,
         patience: float = NONSENSE_PATIENCE,
     ) -> None:
-        """Begin without any.
+        """Take whom to tell of a row, and after how long.
 
         Args:
             on_nonsense: called when a row has gone on for `patience`, with the row (its API is
@@ -62,7 +62,7 @@ class Nonsense:
     def note_answer(
         self, key: ConnectionKey, api_key: int, error: KafkaError, now: float, *, was_well: bool
     ) -> None:
-        """Take note of an unreadable answer. Its link is closed next.
+        """Start or continue a row with an unreadable answer, whose link is closed next.
 
         Args:
             key: the connection that it came over.
@@ -79,7 +79,7 @@ class Nonsense:
         self._go_on(row, began, error, now)
 
     def note_failure(self, key: ConnectionKey, error: KafkaError, since: float, now: float) -> None:
-        """Take note of a link that broke, perhaps because the other side is no Kafka broker.
+        """Start or continue a row if a link broke because the other side is no Kafka broker.
 
         Args:
             key: the connection.
@@ -95,7 +95,7 @@ class Nonsense:
             self._go_on(row, max(began, since), error, now)
 
     def note_sense(self, key: ConnectionKey, api_key: int) -> None:
-        """Take note of a readable answer: it ends the row."""
+        """End the row of a connection and an API: a readable answer has come."""
         if self._rows:
             self._rows.pop(_row(key, api_key), None)
 

@@ -51,25 +51,25 @@ class Outage(Value, frozen=False, eq=False):
     was_reached: bool
     """There was a link to the node before."""
     kinds: set[type[KafkaError]] = field(factory=set)
-    """Of errors, that were told."""
+    """Classes of errors that the log has, of this outage."""
     muted: frozenset[type[KafkaError]] = frozenset()
-    """Of errors, that were told in an outage that is not long over."""
+    """Classes of errors that the log has of an outage that is not long over."""
     tries: int = 0
     """How many connections failed or broke."""
     failed_at: float = LONG_AGO
-    """When the last of them did."""
+    """When the last connection failed or broke."""
     is_lasting: bool = False
-    """It was told that it lasts."""
+    """The log has said that this outage lasts."""
     linked_at: float = NEVER
     """When a new link was ready that has not failed since."""
     is_unlisted: bool = False
     """Metadata did not name the node."""
     looked_at: float = LONG_AGO
-    """When metadata were asked for last because of it."""
+    """When metadata were asked for last."""
 
     @property
     def is_told(self) -> bool:
-        """Whether the log has it."""
+        """Whether the log has told of this outage."""
         return bool(self.kinds)
 
 
@@ -77,7 +77,6 @@ class Outages:
     """The outages of one client's nodes."""
 
     def __init__(self, log: Log) -> None:
-        """Begin with no node reached, and none away."""
         self._log = log
         self._reached: set[int] = set()
         self._away: dict[int, Outage] = {}
@@ -91,17 +90,17 @@ class Outages:
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        return min((it.linked_at + STANDS for it in self._away.values()), default=NEVER)
+        return min((outage.linked_at + STANDS for outage in self._away.values()), default=NEVER)
 
     def look_at(self) -> float:
         """Return when metadata are to be asked for, to see whether a node is back."""
-        away = (it for node_id, it in self._away.items() if node_id != UNKNOWN_NODE)
+        away = (outage for node_id, outage in self._away.items() if node_id != UNKNOWN_NODE)
         return min(map(_look_at, away), default=NEVER)
 
     # What happens
 
     def note(self, key: ConnectionKey, error: KafkaError, now: float) -> bool:
-        """Take note of a connection that failed or broke; return whether it is worth a WARNING."""
+        """Count a failed or broken connection to a node; return whether to log a WARNING."""
         outage = self._away.get(key.node_id)
         if outage is None or now - outage.failed_at >= QUIET:
             outage = self._away[key.node_id] = self._begin(key, now)
@@ -117,25 +116,25 @@ class Outages:
         return True
 
     def _begin(self, key: ConnectionKey, now: float) -> Outage:
-        """Begin an outage. A node that comes and goes is not told of each time."""
+        """Return a new outage. What a recent outage of the node has told is not told again."""
         before = self._over.pop(key.node_id, None)
         is_recent = before is not None and now - before.failed_at < QUIET
         muted = before.muted | before.kinds if before is not None and is_recent else frozenset()
         return Outage(now, self.was_reached(key), muted=muted)
 
     def note_told(self, key: ConnectionKey, error: KafkaError) -> None:
-        """Take note that the log has an error of the node."""
+        """Keep which kind of error of a node the log has, so that `note` does not repeat it."""
         self._away[key.node_id].kinds.add(_kind(error))
 
     def handle_ready(self, key: ConnectionKey, now: float) -> None:
-        """Take note that there is a link to a node."""
+        """Keep since when a node has a link, which ends its outage after STANDS seconds."""
         self._reached.add(key.node_id)
         outage = self._away.get(key.node_id)
         if outage is not None:
             outage.linked_at = min(outage.linked_at, now)
 
     def handle_nodes(self, node_ids: Collection[int], now: float) -> None:
-        """Take note of which nodes metadata name now. A bootstrap server is asked for no more."""
+        """End the outages of nodes that metadata name again, and that of the bootstrap servers."""
         for node_id, outage in list(self._away.items()):
             if node_id == UNKNOWN_NODE:
                 self._end(node_id, min(outage.linked_at, now))
@@ -145,7 +144,7 @@ class Outages:
                 self._end(node_id, now)
 
     def note_look(self, now: float) -> None:
-        """Take note that metadata are asked for."""
+        """Put off the next look for nodes that are away, because metadata are asked for now."""
         for outage in self._away.values():
             outage.looked_at = now
 

@@ -13,7 +13,7 @@ unresolved after an answer. At most one request is in flight. A request is due i
 
 A gate opens one retry.backoff.ms after an answer, and exponentially later with each answer that
 brought nothing new (KIP-580, KIP-951). A failed request closes a gate for everything, new topics
-included. So brokers that answer errors for ever see one request per step of the backoff.
+included. So brokers that answer nothing but errors see one request per step of the backoff.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class RefreshSchedule:
     """Decides when a metadata request is due and what it asks for. Control thread only."""
 
     def __init__(self, backoff: Backoff, *, max_age: float, max_idle: float) -> None:
-        """Begin with no topic wanted and a request due.
+        """Start with no wanted topic, and with a first request due.
 
         Args:
             backoff: the pace of retries.
@@ -225,12 +225,12 @@ class RefreshSchedule:
     # In
 
     def handle_topic(self, topic: str) -> None:
-        """Take note of what an answer says of one topic, before the whole answer is dealt with."""
+        """Count a topic of an answer as up to date, unless it was asked for anew meanwhile."""
         if topic not in self._new:
             self._outdated.discard(topic)
 
     def handle_answer(self, unresolved: set[str], *, fruitful: bool, now: float) -> None:
-        """Take note of a usable answer.
+        """End the request in flight with a usable answer, and set when the next may be sent.
 
         Args:
             unresolved: of the topics asked for, those that must be asked for again.
@@ -252,7 +252,7 @@ class RefreshSchedule:
         self._topic_gate.close(now, fruitful=fruitful or not unresolved)
 
     def handle_failure(self, now: float) -> None:
-        """Take note that the request failed; everything it asked for is asked for again."""
+        """Ask again for everything that the failed request asked for, after a backoff."""
         ask, self._in_flight = self._in_flight, None
         self._failure_gate.close(now, fruitful=False)
         if ask is None:

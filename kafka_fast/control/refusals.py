@@ -29,18 +29,18 @@ class Refusals:
     """The refusals that one client has met."""
 
     def __init__(self, links: Links) -> None:
-        """Begin without any.
+        """Take the links: while there is none, a refusal ends every wait.
 
         Args:
             links: those that may be used now.
         """
         self.links = links
         self.last: KafkaError | None = None
-        """The latest one."""
+        """The latest refusal."""
         self.count = 0
 
     def note(self, error: KafkaError) -> None:
-        """Keep a refusal. Control thread."""
+        """Keep a refusal, for the waits that watch. Control thread."""
         self.last = error
         self.count += 1  # last: a watch that sees this reads the error
 
@@ -53,7 +53,7 @@ class RefusalWatch:
     """One wait's look-out for refusals. The thread that waits."""
 
     def __init__(self, refusals: Refusals) -> None:
-        """Begin now."""
+        """Look out for refusals that come from now on."""
         self._refusals = refusals
         self._seen = refusals.count
 

@@ -40,7 +40,7 @@ def reason(cluster: Cluster, connections: Connections, partition: TopicPartition
         return Reason("it has no leader")
     node = cluster.node(leader_id)
     if node is None:
-        known = some_of(it.id for it in cluster.nodes)
+        known = some_of(broker.id for broker in cluster.nodes)
         return Reason(
             f"its leader, node {leader_id}, is not among the brokers that Metadata names ({known})"
         )
@@ -91,8 +91,8 @@ def around(
     """
     trouble = last_trouble(connections.troubles.last(since, subjects))
     least = max(WORTH_A_WORD, min(1.0, (now - since) / 4))
-    found = [trouble, connections.under_way(now, least)]
-    return [it for it in found if it is not None]
+    candidates = [trouble, connections.under_way(now, least)]
+    return [candidate for candidate in candidates if candidate is not None]
 
 
 def of_topic(
@@ -113,7 +113,7 @@ def topic_wait(
     if cluster.is_absent(topic):
         return f"there is no topic {topic!r} (yet)"
     reasons = of_topic(cluster, connections, topic, now, since)
-    return "; ".join([f"no metadata of topic {topic!r} yet", *(it.text for it in reasons)])
+    return "; ".join([f"no metadata of topic {topic!r} yet", *(reason.text for reason in reasons)])
 
 
 def of_several(found: Iterable[tuple[TopicPartition, Reason]]) -> Reason:
@@ -121,5 +121,5 @@ def of_several(found: Iterable[tuple[TopicPartition, Reason]]) -> Reason:
     reasons = list(found)
     return Reason(
         some_of((f"{partition} ({reason.text})" for partition, reason in reasons), REASONS),
-        next((it.cause for _, it in reasons if it.cause is not None), None),
+        next((reason.cause for _, reason in reasons if reason.cause is not None), None),
     )

@@ -263,7 +263,7 @@ class Topology:
 
     def _leave_topics(self) -> None:
         """Forget all topics but their names: those of another cluster are other topics."""
-        self._left |= {name: it.topic_id or NO_TOPIC_ID for name, it in self._topics.items()}
+        self._left |= {name: topic.topic_id or NO_TOPIC_ID for name, topic in self._topics.items()}
         self._topics.clear()
         self._names.clear()
         self._errors.clear()

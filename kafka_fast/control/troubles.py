@@ -51,7 +51,7 @@ UNSETTLED = frozenset(
         ErrorCode.OFFSET_NOT_AVAILABLE,
     }
 )
-"""Such errors that say nothing of metadata."""
+"""Errors that come while leaders move, whether or not they ask for new metadata."""
 
 GATHERING = 5.0
 """Seconds for which errors of a coordinator are not logged.
@@ -99,7 +99,7 @@ class Reason(NamedTuple):
 
     text: str
     cause: KafkaError | None = None
-    """The error behind it. Others keep this object too, so raise a copy."""
+    """The error behind the text. Others keep this object too, so raise a copy."""
     is_expected: bool = False
     """Whether this may well be normal, as far as is known by now."""
 
@@ -135,7 +135,7 @@ class Troubles:
     """The troubles of one client."""
 
     def __init__(self, log: Log, retry_backoff_max: float = 0.0) -> None:
-        """Begin without any.
+        """Take where troubles are logged, and how far apart retries may be.
 
         Args:
             log: the client's. A new trouble is a warning there.
@@ -212,11 +212,11 @@ class Troubles:
         """Tell whether the other bootstrap connection met the same trouble, and logged it."""
         if not _is_bootstrap(subject):
             return False
-        found = (trouble for it, trouble in self._last.items() if _is_bootstrap(it))
-        return any(it.is_told and _goes_on(it, error, now) for it in found)
+        troubles = (trouble for key, trouble in self._last.items() if _is_bootstrap(key))
+        return any(trouble.is_told and _goes_on(trouble, error, now) for trouble in troubles)
 
     def clear(self, subject: Subject, now: float) -> None:
-        """Take note of a success: the next trouble of this subject is a new one.
+        """End the trouble of a subject after a success: its next trouble is a new one.
 
         That a trouble is over is logged, if the trouble was.
         """
@@ -230,13 +230,13 @@ class Troubles:
             self._log.info("%s, after %s", what, after, extra=RECOVERY)
 
     def forget(self, subject: Subject) -> None:
-        """Take note that what had trouble is no more. Nothing was mended, so nothing is logged."""
+        """End the trouble of a subject that is gone. Nothing was mended, so nothing is logged."""
         trouble = self._last.get(subject)
         if trouble is not None:
             trouble.is_over = True
 
     def pass_by(self, key: ConnectionKey, now: float) -> None:
-        """Take note that a connection has a link again. Whether it works is not known yet."""
+        """Count a connection's trouble as past: it has a link again, which may or may not work."""
         self.outages.handle_ready(key, now)
         trouble = self._last.get(key)
         if trouble is not None:
@@ -308,11 +308,15 @@ class Troubles:
             subjects: the subjects; None: all connections.
         """
         if subjects is None:
-            found = [it for key, it in list(self._last.items()) if isinstance(key, ConnectionKey)]
+            troubles = [
+                trouble
+                for key, trouble in list(self._last.items())
+                if isinstance(key, ConnectionKey)
+            ]
         else:
-            found = [self._last[key] for key in subjects if key in self._last]
-        recent = [it for it in found if it.at >= since]
-        return max(recent, key=lambda it: it.at, default=None)
+            troubles = [self._last[key] for key in subjects if key in self._last]
+        recent = [trouble for trouble in troubles if trouble.at >= since]
+        return max(recent, key=lambda trouble: trouble.at, default=None)
 
 
 def _is_bootstrap(subject: Subject) -> bool:
@@ -348,9 +352,9 @@ def late(what: str, *reasons: Reason | None) -> KafkaTimeoutError:
         what: what was waited for, and how long.
         reasons: why it has not come, the most telling one first; None: not known.
     """
-    known = [it for it in reasons if it is not None]
-    error = KafkaTimeoutError("; ".join([what, *(it.text for it in known if it.text)]))
-    causes = (it.cause for it in known)
-    cause = next((it for it in causes if it is not None), None)
+    known = [reason for reason in reasons if reason is not None]
+    error = KafkaTimeoutError("; ".join([what, *(reason.text for reason in known if reason.text)]))
+    causes = (reason.cause for reason in known)
+    cause = next((candidate for candidate in causes if candidate is not None), None)
     error.__cause__ = None if cause is None else fresh_copy(cause)
     return error

@@ -69,7 +69,7 @@ class AwsMskIamMechanism:
         self._sign = sign
 
     def converse(self, host: str) -> Conversation:
-        """Begin a conversation. The broker's name is signed, in place of an exchange."""
+        """Send one message: a request to connect to the broker of that name, signed."""
         # Nothing here holds the message, which has the session's token in it. The answer names
         # MSK's own request, and proves nothing.
         yield (yield Work(lambda: self._sign(host), "AWS credentials are asked for"))
@@ -104,8 +104,8 @@ def connect_token(region: str, credentials: AwsCredentials, now: float, user_age
 
 def region_of(host: str) -> str | None:
     """Return the region in the name of one of MSK's brokers, or None."""
-    found = _MSK_HOST.fullmatch(host)
-    return None if found is None else found[1].lower()
+    match = _MSK_HOST.fullmatch(host)
+    return None if match is None else match[1].lower()
 
 
 def _signed_query(

@@ -218,7 +218,9 @@ class Authentication:
     def _take_handshake(self, answer: SaslHandshakeResponse) -> None:
         code, name = answer.error_code, self._mechanism.name
         if code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
-            offered = ", ".join(as_told(it) for it in answer.mechanisms[:MAX_MECHANISMS])
+            offered = ", ".join(
+                as_told(mechanism) for mechanism in answer.mechanisms[:MAX_MECHANISMS]
+            )
             raise AuthenticationError(
                 f"does not offer the SASL mechanism {name}, but {offered or 'none at all'}"
             )

@@ -59,7 +59,7 @@ class GssapiMechanism:
         self._begin = begin
 
     def converse(self, host: str) -> Conversation:
-        """Begin a conversation with the broker of that name.
+        """Exchange Kerberos tokens with the broker of that name, then agree on no layer.
 
         Raises:
             AuthenticationError: Kerberos refuses, or the broker breaks the rules.

@@ -47,7 +47,7 @@ class Login:
         client_id: str,
         random: Callable[[], float],
     ) -> None:
-        """Begin without a dialogue.
+        """Prepare the login; `begin` starts its first dialogue.
 
         Args:
             mechanism: with the client's credentials.
@@ -105,7 +105,7 @@ class Login:
     # Steps; they raise what `Authentication` raises
 
     def begin(self, now: float) -> LoginStep:
-        """Begin a dialogue: the first one, or a renewal."""
+        """Start the first dialogue, or a renewal; return its first step."""
         self._dialogue = Authentication(
             self._mechanism, self._host, self._versions, self._client_id
         )

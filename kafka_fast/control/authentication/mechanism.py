@@ -57,4 +57,4 @@ class Mechanism(Protocol):
         """The name in SaslHandshake, as "SCRAM-SHA-512"."""
 
     def converse(self, host: str) -> Conversation:
-        """Begin a conversation with the broker of that name."""
+        """Return a new conversation with the broker of that name."""

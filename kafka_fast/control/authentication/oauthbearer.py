@@ -81,7 +81,7 @@ class OAuthBearerMechanism:
             raise ConfigError(f"sasl.oauthbearer.extensions: {fault}")
 
     def converse(self, host: str) -> Conversation:
-        """Begin a conversation; the broker's name is not needed.
+        """Get a token and show it to the broker, whose name is not needed.
 
         Raises:
             AuthenticationError: the broker refuses the token, or there is none that can be sent.

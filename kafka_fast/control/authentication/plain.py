@@ -27,7 +27,7 @@ class PlainMechanism:
         self._password = password
 
     def converse(self, host: str) -> Conversation:
-        """Begin a conversation; the broker's name is not needed."""
+        """Send user and password in one message; the broker's name is not needed."""
         # Nothing here holds the message: it is the password.
         yield (yield Work(self._message, "the password"))
 

@@ -112,7 +112,7 @@ class ScramMechanism:
         self._extensions = "".join([f",{_extension(*pair)}" for pair in extensions])
 
     def converse(self, host: str) -> Conversation:
-        """Begin a conversation; the broker's name is not needed.
+        """Prove the password and check the broker's proof; the broker's name is not needed.
 
         Raises:
             AuthenticationError: the broker broke the rules, or does not know the password.
@@ -138,10 +138,10 @@ class ScramMechanism:
 
     def _read_first(self, data: bytes, nonce: str) -> tuple[str, bytes, int]:
         """Return both nonces, the salt and the iteration count of a server-first message."""
-        found = _SERVER_FIRST.fullmatch(_text(data))
-        if found is None or not found[2] or _repeats(found[4]):
+        match = _SERVER_FIRST.fullmatch(_text(data))
+        if match is None or not match[2] or _repeats(match[4]):
             _refuse(data, "first")
-        both_nonces, salt, digits = found[1], found[2], found[3]
+        both_nonces, salt, digits = match[1], match[2], match[3]
         if not both_nonces.startswith(nonce) or both_nonces == nonce:
             raise AuthenticationError("sent a SCRAM nonce that does not extend the client's")
         # Digits are counted first: Python refuses to read thousands of them.
@@ -165,10 +165,10 @@ class ScramMechanism:
         refusal = _SERVER_ERROR.fullmatch(text)
         if refusal is not None:
             raise AuthenticationError(f"refused the SCRAM proof: {as_told(refusal[1])}")
-        found = _SERVER_FINAL.fullmatch(text)
-        if found is None or _repeats(found[2]):
+        match = _SERVER_FINAL.fullmatch(text)
+        if match is None or _repeats(match[2]):
             _refuse(data, "final")
-        if not hmac.compare_digest(binascii.a2b_base64(found[1]), expected):
+        if not hmac.compare_digest(binascii.a2b_base64(match[1]), expected):
             raise AuthenticationError(
                 "did not prove that it knows the password: its SCRAM signature is wrong, so it may "
                 "not be the broker that it claims to be"

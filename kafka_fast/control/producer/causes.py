@@ -151,7 +151,7 @@ class Causes:
         since = now - self._delivery_timeout
         troubles = self._connections.troubles
         partitions = range(self._cluster.partition_count(topic) or 0)
-        answered = troubles.last(since, [TopicPartition(topic, it) for it in partitions])
+        answered = troubles.last(since, [TopicPartition(topic, number) for number in partitions])
         return last_trouble(answered or troubles.last(since))
 
     def of_wait(self, partition: TopicPartition, since: float, now: float) -> Reason:

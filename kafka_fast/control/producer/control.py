@@ -90,7 +90,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         wall_ms: Callable[[], int],
         mechanism: Mechanism | None = None,
     ) -> None:
-        """Begin without connections.
+        """Make the parts that only producers have, beside those of every client.
 
         Args:
             settings: the producer's configuration.
@@ -201,8 +201,8 @@ class ProducerControl(ClientControl[ProducerSettings]):
     def _unsendable(self) -> Iterator[TopicPartition]:
         """Yield the partitions whose records cannot be sent now."""
         lacks_id = self._settings.enable_idempotence and self.identity.identity is None
-        found = self.routes.with_data() if lacks_id else self.routes.without_link()
-        return (it for it in found if it not in self.lost_partitions)
+        partitions = self.routes.with_data() if lacks_id else self.routes.without_link()
+        return (partition for partition in partitions if partition not in self.lost_partitions)
 
     def _describe_unsent(self, now: float) -> Waiting:
         """Return what records wait for that have not been sent for long."""
@@ -286,7 +286,9 @@ class ProducerControl(ClientControl[ProducerSettings]):
         A topic without an id that was gone for a while may have been created again. One that
         metadata.max.idle.ms had dropped comes as a new one, but its queues are there.
         """
-        returned = (it for it in changes.returned_topics if self.cluster.topic_id(it) is None)
+        returned = (
+            topic for topic in changes.returned_topics if self.cluster.topic_id(topic) is None
+        )
         known = filter(self.routes.is_another, changes.new_topics)
         return {*(change.topic for change in changes.recreated_topics), *returned, *known}
 
@@ -338,7 +340,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self._handle_fatal(error)
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
-        """Take note that a link is gone: nothing is sent over it any more."""
+        """Forget the routes over a link that is gone; ask for metadata if it was lost in use."""
         self._begun.discard(link.key.node_id)
         self.routes.handle_lost(link)
         super().handle_lost(link, error, now)
@@ -455,7 +457,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
     def _begin_again(
         self, report: QueueReport, judgement: Judgement, now: float, new: ProducerIdentity | None
     ) -> bool:
-        """Begin a new epoch; False if a new producer id has to come first."""
+        """Renumber a queue under a new epoch; False if a new producer id has to come first."""
         identity = new or self.identity.bump(now)
         if identity is None:
             self._waiting_for_epoch.append(report)

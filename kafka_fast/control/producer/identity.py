@@ -40,7 +40,7 @@ class IdentityKeeper(Call[str, ProducerIdentity]):
         on_identity: Callable[[ProducerIdentity, float], None],
         on_fatal: Callable[[KafkaError], None],
     ) -> None:
-        """Begin without an identity.
+        """Start without an identity; `want` asks for the first one.
 
         Args:
             context: the producer's.

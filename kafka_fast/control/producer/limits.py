@@ -84,7 +84,7 @@ class TopicLimits:
         *,
         on_settled: Callable[[str, float], None],
     ) -> None:
-        """Begin with nothing known.
+        """Start without limits; `ask` gets those of a topic.
 
         Args:
             context: the producer's.

@@ -36,7 +36,7 @@ CONFIRMATIONS = 2
 class _Denial(Value, frozen=False):
     since: float
     answers: int
-    """How many answers about its topic there were when it was last looked at."""
+    """How many answers about the topic there were when the partition was last looked at."""
     confirmations: int = 0
 
 
@@ -46,7 +46,7 @@ class LostPartitions:
     def __init__(
         self, cluster: Cluster, routes: Routes, *, on_lost: Callable[[FailQueue], None]
     ) -> None:
-        """Begin with nothing lost.
+        """Take what shows lost partitions, and who fails their records.
 
         Args:
             cluster: knows how many partitions topics have.
@@ -64,7 +64,7 @@ class LostPartitions:
 
     def handle_answer(self, now: float) -> None:
         """Look at the queues without a leader, after an answer about the metadata."""
-        for partition in [it for it in self._denials if not self._is_denied(it)]:
+        for partition in [key for key in self._denials if not self._is_denied(key)]:
             del self._denials[partition]
         lost: dict[str, list[TopicPartition]] = {}
         for queue in self._routes.without_leader():
@@ -89,7 +89,7 @@ class LostPartitions:
         return 0 < count <= partition.partition and not self._cluster.error(partition.topic)
 
     def _is_lost(self, partition: TopicPartition, now: float) -> bool:
-        """Take note of an answer that denies a partition; tell whether that is enough."""
+        """Count a new answer that denies a partition; tell whether that is enough, or ask again."""
         answers = self._cluster.answers(partition.topic)
         denial = self._denials.setdefault(partition, _Denial(now, answers))
         if answers > denial.answers and now - denial.since >= LOST_PATIENCE:

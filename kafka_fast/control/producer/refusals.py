@@ -56,7 +56,10 @@ def refusal_of(where: TopicPartition, answer: PartitionProduceResponse, who: str
         who: the node that has answered, for people.
     """
     said = described(answer.error_code, "Produce", answer.error_message)
-    records = {it.batch_index: it.batch_index_error_message or "" for it in answer.record_errors}
+    records = {
+        record.batch_index: record.batch_index_error_message or ""
+        for record in answer.record_errors
+    }
     first = next(iter(records.values()), "")
     error = broker_error(answer.error_code, f"{where}, says {who}: {first or said}")
     return Refusal(error, json.dumps([who, said, records]).encode())

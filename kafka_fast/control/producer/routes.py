@@ -54,7 +54,7 @@ class Routes:
     """The forwarding table. Control thread only."""
 
     def __init__(self, context: Context[ProducerSettings]) -> None:
-        """Begin with no topics.
+        """Start without queues; `set_up` adds those of a topic.
 
         Args:
             context: the producer's.
@@ -106,7 +106,7 @@ class Routes:
     def without_link(self) -> Iterator[TopicPartition]:
         """Yield the partitions whose records wait for a link to their leader."""
         for queues in self._waiting.values():
-            yield from (TopicPartition(it.topic, it.partition) for it in queues.values())
+            yield from (TopicPartition(queue.topic, queue.partition) for queue in queues.values())
 
     def without_leader(self) -> list[Queue]:
         """Return the queues whose records wait for a leader."""
@@ -116,7 +116,7 @@ class Routes:
         """Yield the partitions that have, or once had, records to send."""
         yield from self.without_link()
         for queues in self._over.values():
-            yield from (TopicPartition(it.topic, it.partition) for it in queues.values())
+            yield from (TopicPartition(queue.topic, queue.partition) for queue in queues.values())
 
     def poll_command(self) -> ProducerCommand | None:
         """Return the next thing to do; None if there is nothing."""
@@ -220,7 +220,7 @@ class Routes:
         self._commands.append(ProgramProduce(link.id, version, prefix))
 
     def want(self, queue_id: int) -> None:
-        """Take note that a queue has data and no link; route it if there is one."""
+        """Send a queue with data over the link to its leader, or have it wait for that link."""
         queue = self._queues[queue_id]
         self._put(queue, NOWHERE)
         self._await_leader(queue)
@@ -285,7 +285,7 @@ class Routes:
             self.route(queue)
 
     def handle_lost(self, link: Link) -> None:
-        """Take note that a link is gone. The data plane has taken the queues off it already."""
+        """Forget the routes over a link that is gone, as the data plane has done already."""
         self._versions.pop(link.id, None)
         for queue in self._over.pop(link.id, {}).values():
             queue.link_id = NOWHERE

@@ -154,13 +154,13 @@ def judge(
 
 def consequences(report: QueueReport) -> set[BatchRow]:
     """Return the batches that were only refused because one before them has failed; see (c)."""
-    found: set[BatchRow] = set()
+    followers: set[BatchRow] = set()
     has_failure = False
     for row in report.batches:
         if has_failure and row.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            found.add(row)
+            followers.add(row)
         has_failure = has_failure or row.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER
-    return found
+    return followers
 
 
 def close_gap(report: QueueReport, gap: BatchRow) -> RenumberQueue:

@@ -43,7 +43,7 @@ class AnyNodes:
     def __init__(
         self, settings: CommonSettings, cluster: Cluster, connections: Connections
     ) -> None:
-        """Begin without links.
+        """Take what knows nodes and opens connections; `want` opens the first one.
 
         Args:
             settings: the client's configuration.
@@ -57,7 +57,7 @@ class AnyNodes:
         self._links = connections.links
         self._more_at = NEVER  # when one more node is connected to; NEVER: none is needed yet
         self._lacking_since = NEVER  # since when there is no link that may be used
-        self._asks_servers = False  # of these; told to the log
+        self._asks_servers = False  # bootstrap.servers as well; the log has it
 
     def link(self, asked: Collection[int] = ()) -> Link | None:
         """Return the link that most likely answers soonest: the one with the fewest requests.
@@ -150,19 +150,19 @@ class AnyNodes:
         """
         if self._cluster.needs_bootstrap:
             return LONG_AGO
-        if not self._can_rebootstrap or any(it.id not in silent for it in self._links.ready):
+        if not self._can_rebootstrap or any(link.id not in silent for link in self._links.ready):
             return NEVER
-        missing = [it for it in self._nodes() if self._links.link_to(it) is None]
+        missing = [key for key in self._nodes() if self._links.link_to(key) is None]
         if all(map(self._connections.has_failed, missing)):
             return LONG_AGO
         return self._lacking_since + SILENT_CLUSTER_PATIENCE
 
     def _candidates(self, *, with_servers: bool) -> list[ConnectionKey]:
         """Return the connections that requests to any node may go over, the best ones first."""
-        found = [] if self._cluster.needs_bootstrap else self._nodes()
+        keys = [] if self._cluster.needs_bootstrap else self._nodes()
         if with_servers:
-            found += [BOOTSTRAP, SECOND_BOOTSTRAP] if self._has_several_servers else [BOOTSTRAP]
-        return found
+            keys += [BOOTSTRAP, SECOND_BOOTSTRAP] if self._has_several_servers else [BOOTSTRAP]
+        return keys
 
     def _nodes(self) -> list[ConnectionKey]:
         return [self._links.request_key(node.id) for node in self._cluster.nodes]

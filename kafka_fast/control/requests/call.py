@@ -138,7 +138,7 @@ class Call(ABC, Generic[K, V]):
         """
 
     def handle_read(self, now: float) -> None:
-        """Take note that an answer was read to its end, and its items have ended."""
+        """Act on an answer as a whole, after each of its items was handled. Here: do nothing."""
         return
 
     @abstractmethod

@@ -8,8 +8,8 @@ A coordinator has a connection of its own, so that a heartbeat never stands behi
 Everything that one node coordinates shares this connection.
 
 The brokers are also asked again who coordinates while a known coordinator lets nobody in, or a
-member says that it has been silent for long (`look_again`). It may be dead without a word, and
-another one may have taken its place long before the connection is given up.
+member says that it has been silent for long (`look_again`). The coordinator may have died without
+a word, and another broker may have taken its place long before the connection is given up.
 
 Thread: control; getters may be called from any.
 """
@@ -62,7 +62,7 @@ class CallSender(Protocol):
     def begin(
         self, call: Call[K, V], items: Sequence[K] = (), *, deadline: float = NEVER
     ) -> OpenCall[K, V]:
-        """Begin a call."""
+        """Ask about these items until each is answered, refused, given up or too late."""
 
     def refuse(
         self, concerns: Callable[[Target, object], bool], error: KafkaError, now: float
@@ -85,7 +85,7 @@ class FindCoordinator(Call[str, Node]):
         on_found: Callable[[str, Node, float], None],
         on_refused: Callable[[str, KafkaError, float], None],
     ) -> None:
-        """Begin without keys.
+        """Take the kind, and whom to tell what became of each key.
 
         Args:
             kind: the kind of coordinators.
@@ -122,22 +122,22 @@ class FindCoordinator(Call[str, Node]):
         """Return the node behind each key."""
         if source.version < FIRST_VERSION_WITH_KEYS:
             yield items[0], self._read(items[0], answer)
-        for found in answer.coordinators:
-            yield found.key, self._read(found.key, found)
+        for coordinator in answer.coordinators:
+            yield coordinator.key, self._read(coordinator.key, coordinator)
 
-    def _read(self, key: str, found: FoundCoordinator | FindCoordinatorResponse) -> Meaning[Node]:
-        if found.error_code:
-            words = described(found.error_code, "FindCoordinator", found.error_message)
-            refusal = broker_error(found.error_code, f"{self.describe(key)}: {words}")
+    def _read(self, key: str, result: FoundCoordinator | FindCoordinatorResponse) -> Meaning[Node]:
+        if result.error_code:
+            words = described(result.error_code, "FindCoordinator", result.error_message)
+            refusal = broker_error(result.error_code, f"{self.describe(key)}: {words}")
             return Retry(refusal) if refusal.retriable else Refused(refusal)
-        if not is_address(found.host, found.port):
+        if not is_address(result.host, result.port):
             return Retry(
                 ProtocolError(
                     f"the {self.describe(key)} has no address that can be used: "
-                    f"node {found.node_id} at {found.host!r}, port {found.port}"
+                    f"node {result.node_id} at {result.host!r}, port {result.port}"
                 )
             )
-        return Done(Node(found.node_id, found.host, found.port))
+        return Done(Node(result.node_id, result.host, result.port))
 
     def handle_done(self, item: str, value: Node, now: float) -> None:
         """Pass the node on."""
@@ -160,7 +160,7 @@ class Coordinators:
         *,
         timeout: float,
     ) -> None:
-        """Begin without knowing any.
+        """Take what look-ups and links need; nothing is looked up before `want`.
 
         Args:
             requester: sends the look-ups; fails the items that wait for a refused coordinator.
@@ -179,7 +179,7 @@ class Coordinators:
         self._nodes: dict[tuple[CoordinatorKind, str], Node] = {}
         self._followers: dict[tuple[CoordinatorKind, str], Callable[[KafkaError], None]] = {}
         self._wanted: set[tuple[CoordinatorKind, str]] = set()  # followed, and wanted since
-        # Known ones to which there is no link yet: when they are looked up again.
+        # Known coordinators to which there is no link yet: when each is looked up again.
         self._linkless: dict[tuple[CoordinatorKind, str], float] = {}
 
     # Getters
@@ -189,12 +189,12 @@ class Coordinators:
         return self._nodes.get((kind, key))
 
     def link(self, kind: CoordinatorKind, key: str) -> Link | None:
-        """Return the ready link to it, or None."""
+        """Return the ready link to a coordinator, or None."""
         node = self.node(kind, key)
         return None if node is None else self._links.link_to(_key(node))
 
     def silence(self, kind: CoordinatorKind, key: str) -> Reason | None:
-        """Return why it cannot be asked now; None if it can. Any thread."""
+        """Return why a coordinator cannot be asked now; None if it can. Any thread."""
         troubles = self._connections.troubles
         node = self.node(kind, key)
         if node is None:
@@ -266,8 +266,8 @@ class Coordinators:
             call = FindCoordinator(
                 kind,
                 timeout=self._timeout,
-                on_found=lambda found, node, now: self._handle_found(kind, found, node, now),
-                on_refused=lambda refused, error, now: self._refuse(kind, refused, error, now),
+                on_found=lambda name, node, now: self._handle_found(kind, name, node, now),
+                on_refused=lambda name, error, now: self._refuse(kind, name, error, now),
             )
             lookups = self._lookups[kind] = self._requester.begin(call)
         if key not in lookups:
@@ -278,7 +278,9 @@ class Coordinators:
     def handle_moved(
         self, kind: CoordinatorKind, key: str, reason: str, now: float, *, by: int | None = None
     ) -> None:
-        """Take note that a node is not the coordinator, or cannot be reached.
+        """Forget a coordinator that has moved or cannot be reached.
+
+        If a follower wants it (`follow`), it is looked up again after a backoff.
 
         Args:
             kind: the kind of coordinator.
@@ -297,13 +299,13 @@ class Coordinators:
                 self._look_up(kind, key)
 
     def handle_connect_failed(self, failed: ConnectionKey, error: KafkaError, now: float) -> None:
-        """Take note that a connection could not be opened. It may lead to a coordinator."""
+        """Forget each coordinator whose connection could not be made."""
         for (kind, key), node in list(self._nodes.items()):
             if failed == _key(node):
                 self.handle_moved(kind, key, str(error), now)
 
     def refuse(self, kind: CoordinatorKind, key: str, error: KafkaError, now: float) -> None:
-        """Take note that this client cannot use a coordinator, and why."""
+        """Forget a coordinator that this client cannot use; fail the items that wait for it."""
         self._nodes.pop((kind, key), None)
         self._refuse(kind, key, error, now)
 

@@ -42,7 +42,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         on_result: Callable[[TopicPartition, D, R, float], None],
         on_error: Callable[[TopicPartition, D, KafkaError, float], None],
     ) -> None:
-        """Begin without partitions.
+        """Open a call without partitions; `add` asks about them.
 
         Args:
             context: the client's.
@@ -54,7 +54,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         self._on_result = on_result
         self._on_error = on_error
         self._details: dict[TopicPartition, D] = {}
-        self._counts: Counter[str] = Counter()  # of these partitions, by topic
+        self._counts: Counter[str] = Counter()  # partitions in `_details`, by topic
         self._open = context.requester.begin(self)
 
     def __contains__(self, partition: TopicPartition) -> bool:
@@ -119,11 +119,11 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         self, answer: Any, items: Sequence[TopicPartition], source: AnswerSource
     ) -> Iterable[tuple[TopicPartition, Meaning[R]]]:
         """Return what the leader says of each partition."""
-        for partition, code, found in self.answers(answer):
+        for partition, code, result in self.answers(answer):
             what = f"{self.api} of {partition}"
             if not code:
-                yield partition, Done(found)
-            elif code == ErrorCode.UNKNOWN_SERVER_ERROR:  # as a rule it passes
+                yield partition, Done(result)
+            elif code == ErrorCode.UNKNOWN_SERVER_ERROR:  # as a rule this error passes
                 yield partition, Retry(broker_error(code, f"{what}: {error_description(code)}"))
             else:
                 yield (

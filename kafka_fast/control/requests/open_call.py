@@ -67,7 +67,7 @@ class Item(Generic[K]):
         self.refused_by: int | None = None
 
     def begin_try(self, link: Link, beside_at: float) -> None:
-        """Take note that the item is sent over a link, perhaps beside another link."""
+        """Count a try over a link, and set when another node is asked beside this one."""
         self.tries += 1
         self.in_flight += 1
         self.asked += (link.id,)
@@ -104,7 +104,7 @@ class OpenCall(Generic[K, V]):
     """A call and its open items. `Requester.begin` makes it."""
 
     def __init__(self, keeper: Keeper, call: Call[K, V], deadline: float) -> None:
-        """Begin without items.
+        """Start without items; `add` brings them.
 
         Args:
             keeper: the requester.
@@ -115,7 +115,7 @@ class OpenCall(Generic[K, V]):
         self.deadline = deadline
         self.items: dict[K, Item[K]] = {}
         self.unsent: dict[K, Item[K]] = {}
-        """Those of them that are not in flight: all that a tick has to look at."""
+        """The items that are not in flight: all that a tick has to look at."""
         self.is_spreading = isinstance(call.target, AllNodes)
         """The items will be all nodes, once the metadata name them."""
         self._keeper = keeper

@@ -65,7 +65,7 @@ class Requester:
         connections: Connections,
         random: Callable[[], float],
     ) -> None:
-        """Begin without calls.
+        """Make what finds coordinators and links; no call is open yet.
 
         Args:
             settings: the client's configuration.
@@ -143,13 +143,13 @@ class Requester:
 
         Args:
             call: what is asked.
-            items: what it is asked about; more may be added. A call to `AllNodes` finds its own.
+            items: what it is asked about; more may be added. For `AllNodes`: none.
             deadline: when items that are still open fail with a KafkaTimeoutError.
         """
         opened = OpenCall(self, call, deadline)
         for key in items:
             opened.add(key)
-        self.keep(opened)  # one without items may find its own
+        self.keep(opened)  # a call to `AllNodes` begins without items
         return opened
 
     def keep(self, call: OpenCall[K, V]) -> None:
@@ -163,7 +163,7 @@ class Requester:
         """Fail the items that no node will ever answer.
 
         Args:
-            concerns: returns whether an item, given by target and key, is one of these.
+            concerns: returns whether an item, named by target and key, is to fail.
             error: why.
             now: the time.
         """
@@ -260,10 +260,10 @@ class Requester:
                 else:
                     self._fail(call, item, error, now)
             return
-        wanted = [item for item in items if self._is_to_be_sent(call, item, link, now)]
+        to_send = [item for item in items if self._is_to_be_sent(call, item, link, now)]
         most = call.call.max_items(version) or len(items)
-        for first in range(0, len(wanted), most):
-            self._send(call, link, version, wanted[first : first + most], now)
+        for first in range(0, len(to_send), most):
+            self._send(call, link, version, to_send[first : first + most], now)
 
     def _is_to_be_sent(self, call: OpenCall[K, V], item: Item[K], link: Link, now: float) -> bool:
         """Tell whether to send an item: it may have ended meanwhile, or end without being sent."""
@@ -370,7 +370,7 @@ class Requester:
     def _handle_lost(
         self, call: OpenCall[K, V], sent: Try[K], error: KafkaError, now: float
     ) -> None:
-        """Take note that the link closed before an answer came that can be read."""
+        """Try a request's open items again, or fail them: no readable answer came."""
         for item in _still_open(call, sent):
             self.ways.handle_moved(call.call.target, item.key, sent.link, str(error), now)
             item.in_flight -= 1

@@ -61,7 +61,7 @@ class Ways:
         connections: Connections,
         coordinators: Coordinators,
     ) -> None:
-        """Begin without throttled nodes.
+        """Take what knows nodes, links and coordinators.
 
         Args:
             settings: the client's configuration.
@@ -107,15 +107,17 @@ class Ways:
 
     def all_nodes(self, now: float) -> list[int]:
         """Return the ids of all nodes; if the metadata name none yet, ask for metadata."""
-        found = [] if self._cluster.needs_bootstrap else [node.id for node in self._cluster.nodes]
-        if not found:
+        node_ids = (
+            [] if self._cluster.needs_bootstrap else [node.id for node in self._cluster.nodes]
+        )
+        if not node_ids:
             self._cluster.request_refresh("all nodes are to be asked")
-        return found
+        return node_ids
 
     def _paused(self, now: float) -> dict[int, float]:
         """Return the ids of throttled connections, and until when they are throttled."""
         until = {link.id: self._pause_of(link, now) for link in self._links.free}
-        return {link_id: it for link_id, it in until.items() if it > now}
+        return {link_id: end for link_id, end in until.items() if end > now}
 
     def _pause_of(self, link: Link, now: float) -> float:
         """Return until when no call goes over a link; LONG_AGO: it may go now.
@@ -203,7 +205,7 @@ class Ways:
     def handle_moved(
         self, target: Target, key: object, link: Link, reason: str, now: float
     ) -> None:
-        """Take note that a node is not, or is no longer, the target's coordinator or controller."""
+        """Have the coordinator or controller found again: this node may not be it any more."""
         if isinstance(target, Coordinator):
             name = _coordinated(target, key)
             self._coordinators.handle_moved(target.kind, name, reason, now, by=link.key.node_id)
