@@ -218,18 +218,18 @@ class LongWait:
         if now < self._look_at:
             return None
         self._look_at = now + AGAIN
-        found = describe(now)
-        if found is None or found.key in self._told:
-            self._key = None if found is None else found.key
+        waiting = describe(now)
+        if waiting is None or waiting.key in self._told:
+            self._key = None if waiting is None else waiting.key
             return None
-        if self._told and found.key != self._key:  # a new reason: see whether it lasts
-            self._key = found.key
+        if self._told and waiting.key != self._key:  # a new reason: see whether it lasts
+            self._key = waiting.key
             self._look_at = now + LONG
             return None
-        self._told.add(found.key)
-        self._key = found.key
-        tell(self._logger, found)
-        return found
+        self._told.add(waiting.key)
+        self._key = waiting.key
+        tell(self._logger, waiting)
+        return waiting
 
 
 class RateLimit(logging.Filter):
@@ -281,6 +281,6 @@ class RateLimit(logging.Filter):
 def get_logger(name: str) -> logging.Logger:
     """Return the logger of that name, with a limit."""
     logger = logging.getLogger(name)
-    if not any(isinstance(it, RateLimit) for it in logger.filters):
+    if not any(isinstance(log_filter, RateLimit) for log_filter in logger.filters):
         logger.addFilter(RateLimit())
     return logger

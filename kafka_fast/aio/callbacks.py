@@ -168,11 +168,11 @@ class DeliveryCallbacks:
     def here(self) -> LoopCallbacks:
         """Return the callbacks of the loop that runs in this thread."""
         loop = asyncio.get_running_loop()
-        found = self._loops.get(loop)
-        if found is None:
-            found = self._loops[loop] = LoopCallbacks(loop, self)
-            self._adopt(found)
-        return found
+        callbacks = self._loops.get(loop)
+        if callbacks is None:
+            callbacks = self._loops[loop] = LoopCallbacks(loop, self)
+            self._adopt(callbacks)
+        return callbacks
 
     def of(self, callback: OnDelivery | None) -> OnDelivery | None:
         """Return what the data plane may call instead, to have `callback` called in this loop.

@@ -94,12 +94,12 @@ class RoomLine:
 
     def _wake_some(self) -> None:
         """Wake the head, and those behind it that seem to find room, too."""
-        wanted = 0
+        needed = 0
         for place in self._places:
             if place.is_gone:
                 continue
-            wanted += place.size
-            if place is not self._places[0] and not self._has_room(wanted):
+            needed += place.size
+            if place is not self._places[0] and not self._has_room(needed):
                 return
             place.wake()
 

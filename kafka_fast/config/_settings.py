@@ -201,8 +201,8 @@ def resolve_backoff(config: Config, values: dict[str, Any]) -> None:
             )
         values[longest] = values[first]
     # An explicit pause without a maximum asked for a constant one before there was a maximum.
-    given = config.explicit
-    if "reconnect.backoff.ms" in given and "reconnect.backoff.max.ms" not in given:
+    explicit = config.explicit
+    if "reconnect.backoff.ms" in explicit and "reconnect.backoff.max.ms" not in explicit:
         values["reconnect.backoff.max.ms"] = values["reconnect.backoff.ms"]
 
 

@@ -100,7 +100,7 @@ class RecordRange:
         """
         self.ranges = ranges
         self._consumer = consumer
-        consumer.assign_ranges({it: span for it, span in ranges.items() if span})
+        consumer.assign_ranges({partition: span for partition, span in ranges.items() if span})
         self._steps = consumer.read(timeout, max_records)
         self._is_over = False  # the iteration has come to its end
 

@@ -121,7 +121,7 @@ class ConsumerSteps:
         at = {}
         for partition in ends:
             at[partition] = yield from self.position(partition, deadline)
-        return {it: max(0, ends[it] - at[it]) for it in ends}
+        return {tp: max(0, ends[tp] - at[tp]) for tp in ends}
 
     # The end
 

@@ -250,7 +250,7 @@ class Unread:
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         """Put records of resumed partitions back into the iteration."""
-        back = {it: self._held[it] for it in partitions if it in self._held}
+        back = {tp: self._held[tp] for tp in partitions if tp in self._held}
         if back:
             self._go_on_with([*back.values(), self._rest()])
             for partition in back:

@@ -185,7 +185,9 @@ class ClientCore(ABC):
         """Run calls, handle events, do what is due, carry out commands."""
         self.control.begin_turn(now)
         self.call.run(now)
-        for link_id in [it for it, deadline in self._connecting.items() if deadline <= now]:
+        for link_id in [
+            overdue for overdue, deadline in self._connecting.items() if deadline <= now
+        ]:
             self._drop(link_id)  # the control plane lets its connection time out, too
         self._handle_events(now)
         if now >= self._touch_at:
@@ -288,6 +290,6 @@ class ClientCore(ABC):
         """Pass the result of a function that was called aside to who asked for it. Any thread."""
         self.call(partial(done, result))
 
-    def _take_addresses(self, owner: ConnectionKey, host: str, found: Addresses) -> None:
+    def _take_addresses(self, owner: ConnectionKey, host: str, addresses: Addresses) -> None:
         """Pass the result of a look-up to the control plane. Any thread."""
-        self.call(lambda now: self.control.connections.handle_resolved(owner, host, found, now))
+        self.call(lambda now: self.control.connections.handle_resolved(owner, host, addresses, now))

@@ -39,8 +39,8 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """Go through the objects that are there now; others may come and go meanwhile."""
-        found = [ref() for ref in self._refs.copy().values()]
-        return iter([item for item in found if item is not None])
+        objects = [ref() for ref in self._refs.copy().values()]
+        return iter([item for item in objects if item is not None])
 
     def __len__(self) -> int:
         """Return how many objects there are."""
