@@ -172,7 +172,7 @@ class LongWait:
     __slots__ = ("_began", "_key", "_logger", "_look_at", "_told")
 
     def __init__(self, logger: Log) -> None:
-        """Begin without a wait.
+        """Start without a wait; the first `look` begins one.
 
         Args:
             logger: gets the log lines.
@@ -239,7 +239,6 @@ class RateLimit(logging.Filter):
     """
 
     def __init__(self) -> None:
-        """Begin without messages."""
         super().__init__()
         self._said: dict[tuple[int, object], tuple[float, int]] = {}  # -> since when, how often
 

@@ -39,7 +39,7 @@ class LoopCallbacks:
     """The callbacks that run in one loop, for one producer. The loop's thread, but for `put`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, all_callbacks: DeliveryCallbacks) -> None:
-        """Begin without callbacks.
+        """Serve one loop. Only `DeliveryCallbacks.here` calls this.
 
         Args:
             loop: calls them.
@@ -150,7 +150,7 @@ class DeliveryCallbacks:
         wake: Callable[[], None],
         now: Callable[[], float],
     ) -> None:
-        """Begin without loops.
+        """Start without loops; `here` adds the loop that runs in its thread.
 
         Args:
             client_id: of the producer.

@@ -30,7 +30,7 @@ class Properties(dict[str, Any]):
 
 
 def check_mapping(given: object, what: str, instead: str) -> None:
-    """Refuse what is no mapping of properties; None is an empty one.
+    """Refuse an argument that is no mapping of properties; None means an empty mapping.
 
     Args:
         given: by the caller.
@@ -69,7 +69,7 @@ def check_first_argument(given: object, client: str) -> None:
 
 
 def _constructor(argument: object, client: str, name: str) -> str:
-    """Return the right call of a constructor that was given this: brokers, topics, or whatever."""
+    """Return the call to write instead of `name(argument)`: with these brokers, or these topics."""
     texts = _texts(argument)
     are_names = bool(texts) and all(isinstance(text, str) and _is_harmless(text) for text in texts)
     if are_names and client == CONSUMER and not any(re.fullmatch(_ADDRESS, text) for text in texts):

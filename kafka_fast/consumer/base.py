@@ -127,7 +127,7 @@ class ConsumerBase:
     # Records
 
     def _begin_take(self, timeout: float, max_records: int | None) -> tuple[int, float]:
-        """Begin a poll: automatic commits cover all records that the user got before.
+        """Start a poll: automatic commits then cover all records that the user got before it.
 
         The caller has the turn.
 

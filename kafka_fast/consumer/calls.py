@@ -52,7 +52,7 @@ class ConsumerCalls:
     def __init__(
         self, core: ConsumerCore, settings: ConsumerSettings, turn: Turn, steps: ConsumerSteps
     ) -> None:
-        """Begin with nothing to read.
+        """Connect the public calls with the steps that do their work.
 
         Args:
             core: answers questions.

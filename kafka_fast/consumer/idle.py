@@ -28,7 +28,7 @@ class Idle:
     def __init__(
         self, control: ConsumerControl, intake: Intake, settings: ConsumerSettings
     ) -> None:
-        """Begin with no wait.
+        """Start without a wait; `look` begins one, and `end` ends it.
 
         Args:
             control: knows why records do not come.

@@ -60,7 +60,7 @@ class Intake:
         read_committed: bool,
         is_well: Callable[[TopicPartition], bool] = lambda partition: False,
     ) -> None:
-        """Begin with no partition.
+        """Start without partitions; `assign` adds them.
 
         Args:
             streams: the data plane's fetch side.

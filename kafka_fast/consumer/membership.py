@@ -54,7 +54,7 @@ class Membership:
     def __init__(
         self, consumer: object, core: ConsumerCore, unread: Unread, settings: ConsumerSettings
     ) -> None:
-        """Begin outside the group.
+        """Start without a subscription: the member joins no group before `subscribe`.
 
         Args:
             consumer: the argument of listeners.

@@ -24,7 +24,7 @@ class ConsumerQueries:
     """What one consumer's user asks about offsets and groups."""
 
     def __init__(self, control: ConsumerControl, waits: Waits, call: Calls) -> None:
-        """Begin with no query.
+        """Start with no commit under way.
 
         Args:
             control: answers on the control thread.

@@ -90,7 +90,7 @@ class RecordRange:
         timeout: float,
         max_records: int,
     ) -> None:
-        """Begin to fetch.
+        """Assign the ranges that are not empty, so that the consumer fetches them.
 
         Args:
             consumer: reads the records; this object closes it.

@@ -74,7 +74,7 @@ class RangeProgress:
     """Whether the reading of ranges makes progress."""
 
     def __init__(self, consumer: RangeReading, timeout: float) -> None:
-        """Begin to watch.
+        """Record the time and the positions, from which progress is measured.
 
         Args:
             consumer: reads the ranges.

@@ -47,7 +47,6 @@ class RecordHandover:
     __slots__ = ("is_settled", "rest", "rest_before", "slices", "taken", "undo_rest")
 
     def __init__(self) -> None:
-        """Begin with nothing taken."""
         self.slices: list[RecordSlice] = []
         """Slices of fetched records."""
         self.taken: list[Taken] = []

@@ -44,7 +44,7 @@ class Unread:
     """The unread records of a consumer's iteration. User's thread only."""
 
     def __init__(self, reading: Reading, refill: Refill) -> None:
-        """Begin without records.
+        """Register `forget` with `reading`, which calls it for the partitions of recreated topics.
 
         Args:
             reading: knows the positions, and reports recreated topics.

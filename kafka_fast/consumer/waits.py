@@ -69,7 +69,7 @@ class Waits:
         *,
         memory: float,
     ) -> None:
-        """Begin with nothing that ends a wait.
+        """Start without a wakeup, a failure or a closing caller: each of them ends waits.
 
         Args:
             control: knows whether the client can go on, and its troubles with brokers.

@@ -96,7 +96,7 @@ class ClientCore(ABC):
         self._has_commands = False  # there were too many for the last turn
 
     def _start(self) -> None:
-        """Begin to take turns: the last step of making a client."""
+        """Have the host give turns: the last step of making a client."""
         self._host.start(self, self.plane)
         process_life.add(self)
 
@@ -122,7 +122,7 @@ class ClientCore(ABC):
 
     @abstractmethod
     def begin_exit(self) -> None:
-        """Begin the work that must be done before the process ends; wait for nothing."""
+        """Start the work that must be done before the process ends, and do not wait for it."""
 
     @abstractmethod
     def wait_exit(self, timeout: float) -> bool:

@@ -1,6 +1,6 @@
 """Objects that are known as long as somebody else keeps them: for the end of a process, and forks.
 
-`weakref.WeakSet` does not do: while one thread goes through it, another one may add or discard,
+`weakref.WeakSet` is not safe here: while one thread iterates, another may add or discard objects,
 and Python raises RuntimeError. Here one step copies all references.
 """
 
@@ -17,7 +17,6 @@ class Registry(Generic[T]):
     """Weakly referenced objects. Any thread, also in a finalizer."""
 
     def __init__(self) -> None:
-        """Begin without objects."""
         self._refs: dict[int, weakref.ref[T]] = {}  # by id; an entry goes before its id is free
 
     def add(self, item: T) -> None:

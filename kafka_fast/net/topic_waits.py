@@ -22,7 +22,7 @@ class TopicWaits(ABC):
     """The waits of one client's callers; a subclass knows the client."""
 
     def __init__(self, now: Callable[[], float], log: Log, refusals: Refusals) -> None:
-        """Begin with no waiters.
+        """Start with no caller waiting and no topic settled.
 
         Args:
             now: returns monotonic seconds.

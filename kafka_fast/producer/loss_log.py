@@ -35,7 +35,6 @@ class LossLog:
     """Logs the unobserved failures of one producer. Thread: control."""
 
     def __init__(self, queues: Queues) -> None:
-        """Begin with nothing to log."""
         self._queues = queues
         self._due = NEVER
         self._logged_at = -INTERVAL

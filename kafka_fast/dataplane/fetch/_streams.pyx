@@ -171,7 +171,7 @@ cdef class Streams:
             kf_fetcher_want(self.fetcher, handle.stream, INT64_MAX)
         kf_plane_command(self.plane.plane, command)
 
-    # ---- user's thread: what is wanted, and what came ----
+    # ---- user's thread: which records are wanted, and which have arrived ----
 
     def set_paused(self, int64_t stream_id, bint paused):
         """Fetch no more of a stream for a while; what was fetched stays."""

@@ -431,7 +431,7 @@ cdef int tell_part(Queues queues, kf_batch* batch) except -1:
 
 
 def collect(Queues queues):
-    """Take note of the batches that have ended since the last call, whole or in part.
+    """Hand the batches that have ended since the last call, whole or in part, to their observers.
 
     Failures that nobody can observe are counted. Callbacks are kept for `notify`.
 

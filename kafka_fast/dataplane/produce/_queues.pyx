@@ -364,7 +364,7 @@ cdef class Queues:
             raise UsageError("this producer does not run any more: nothing will be delivered")
 
     def check_may_wait(self):
-        """Raise UsageError if this thread would wait for ever."""
+        """Raise UsageError if this thread would wait forever."""
         self.check_lives()
         if PyThread_get_thread_ident() == self.callback_thread:
             raise UsageError("a delivery callback must not wait for deliveries: it would wait "
@@ -569,7 +569,7 @@ cdef class Queues:
 
     def __dealloc__(self):
         if self.producer == NULL or getpid() != self.owner_pid:
-            return  # after a fork the locks may be held for ever by threads that are not here
+            return  # after a fork the locks may be held by threads that the fork did not copy
         # These give up their batches. A batch needs its queue, which the plane frees later.
         self.observers = self.ended = self.last_observations = None
         self.lost = self.unlogged = self.unread = None

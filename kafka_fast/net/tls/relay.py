@@ -204,7 +204,6 @@ class Relay:
     """The thread that moves the bytes of all relayed links. Methods: control thread only."""
 
     def __init__(self) -> None:
-        """Begin without a thread."""
         self._thread: threading.Thread | None = None
         self._added: list[RelayedPair] = []
         self._is_stopping = False
