@@ -184,7 +184,7 @@ class LongWait:
         self._told: set[Hashable] = set()
 
     def end(self) -> None:
-        """Note that the wait is over."""
+        """End the wait; the next one logs its reasons anew."""
         if self._began is not None:
             self._began = None
             self._look_at = NEVER

@@ -297,7 +297,7 @@ def _find(name: str, client: str) -> tuple[Key, int]:
         key, scale = _aliases().get(dotted_name, (None, 1))
     if key is not None and client in key.clients:
         return key, scale
-    from kafka_fast.config._foreign import advice_for, refusal  # who needs it has time
+    from kafka_fast.config._foreign import advice_for, refusal  # only for errors
 
     advice = advice_for(dotted_name, client)
     if advice is not None:

@@ -45,7 +45,7 @@ def resolve_security(config: Config) -> dict[str, TlsSettings | SaslSettings | N
 
 
 def warn_of_weakness(settings: CommonSettings) -> None:
-    """Log a warning if whoever is between could pose as a broker; once for each client."""
+    """Log a warning if a third party could pose as a broker; once for each client."""
     tls = settings.tls
     if tls is None:
         return

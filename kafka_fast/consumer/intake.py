@@ -43,7 +43,7 @@ class FetchSide(Protocol):
         """Return high watermark, last stable offset and log start offset; -1: not told."""
 
     def forget_watermarks(self, stream_id: int) -> None:
-        """Take them for not told."""
+        """Forget a stream's watermarks: `watermarks` returns -1 until the next answer."""
 
 
 CHUNKS_AT_A_TIME = 256

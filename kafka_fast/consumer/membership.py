@@ -207,7 +207,7 @@ class Membership:
                 self._end_auto_commit()
 
     def _end_auto_commit(self) -> None:
-        """Note that no automatic commit is under way. Any thread."""
+        """Let the next automatic commit begin when it is due. Any thread."""
         self._auto_commit_until = 0.0
 
     def handle_news(self) -> Steps[None]:

@@ -152,7 +152,7 @@ class Unread:
         self._given_up.update(self._first_in_hand(is_interrupted=is_interrupted))
 
     def interrupt(self) -> None:
-        """Have the next record of a loop need attention. Any thread."""
+        """Make the loop ask the consumer before its next record. Any thread."""
         if self._iterator is not None:
             self._iterator.interrupt()
 

@@ -267,7 +267,7 @@ class Waits:
             return self.closer == caller
 
     def give_up_closing(self, caller: Caller) -> None:
-        """Note that a caller does not close the consumer after all. Any thread."""
+        """Let another caller be the closer, if this caller was. Any thread."""
         with self._claims:
             if self.closer == caller:
                 self.closer = None

@@ -251,12 +251,12 @@ class ClientCore(ABC):
     # ---- what the host reports ----
 
     def handle_connected(self, link_id: int, now: float) -> None:
-        """Note that the link is open; the data plane has it."""
+        """Tell the control plane that the link is open; the data plane has it."""
         del self._connecting[link_id]
         self.control.connections.handle_connected(link_id, now)
 
     def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
-        """Note that a link could not be opened."""
+        """Tell the control plane that a link could not be opened."""
         del self._connecting[link_id]
         self.control.connections.handle_connect_failed(link_id, error, now)
 

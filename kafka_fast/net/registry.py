@@ -20,7 +20,7 @@ class Registry(Generic[T]):
         self._refs: dict[int, weakref.ref[T]] = {}  # by id; an entry goes before its id is free
 
     def add(self, item: T) -> None:
-        """Know this object from now on."""
+        """Add an object; it leaves the registry when it is freed."""
         key, refs = id(item), self._refs
 
         def forget(_: weakref.ref[T]) -> None:
@@ -29,15 +29,15 @@ class Registry(Generic[T]):
         refs[key] = weakref.ref(item, forget)
 
     def discard(self, item: T) -> None:
-        """Know this object no longer."""
+        """Remove an object, if it is there."""
         self._refs.pop(id(item), None)
 
     def clear(self) -> None:
-        """Know no object."""
+        """Remove all objects."""
         self._refs.clear()
 
     def __iter__(self) -> Iterator[T]:
-        """Go through the objects that are there now; others may come and go meanwhile."""
+        """Iterate over the objects as of now; others may be added or removed meanwhile."""
         objects = [ref() for ref in self._refs.copy().values()]
         return iter([item for item in objects if item is not None])
 

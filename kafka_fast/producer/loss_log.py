@@ -28,7 +28,7 @@ INTERVAL = 10.0
 """Seconds between two lines of one producer, at least."""
 
 _all_queues: Registry[Queues] = Registry()
-"""Those of all producers whose handles may still tell of failures."""
+"""The queues of all producers whose handles may still tell of failures."""
 
 
 class LossLog:

@@ -216,7 +216,7 @@ cdef class Streams:
                 kf_get_long(&stream.log_start_offset))
 
     def forget_watermarks(self, int64_t stream_id):
-        """Take them for not told: they were of a log that is gone."""
+        """Forget a stream's watermarks, which were those of a deleted log."""
         cdef kf_stream* stream = self.stream(stream_id)
         kf_set_long(&stream.high_watermark, -1)
         kf_set_long(&stream.last_stable_offset, -1)

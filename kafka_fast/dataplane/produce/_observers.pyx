@@ -595,6 +595,6 @@ cdef int report_late(Queues queues) except -1:
 
 
 def report_if_dead(Queues queues not None):
-    """Have failures logged that no call can raise any more: the client was dropped. Waits not."""
+    """Have failures of a dropped client logged, which no call can raise now. Does not wait."""
     if queues.unlogged.records and queues.plane.dead and not queues.is_settled:
         report_late(queues)

@@ -180,7 +180,7 @@ cdef class Queues:
         return 0 if topic is None else topic.topic.partition_count
 
     def set_available(self, int64_t queue_id, bint available):
-        """Say whether the partition has a leader; the partitioner prefers those that have."""
+        """Say whether the partition has a leader: the partitioner prefers such partitions."""
         kf_set(&self.queue(queue_id).available, available)
 
     def queue_of(self, int64_t queue_id):
@@ -231,7 +231,7 @@ cdef class Queues:
         kf_plane_command(self.producer.plane, command)
 
     def restart_topic(self, str name):
-        """Note that the topic's logs are empty: it was deleted and created again."""
+        """Tell the data plane that the topic was recreated, so that its logs are empty."""
         cdef kf_command* command = kf_command_new(KF_COMMAND_RESTART_TOPIC)
         command.topic = (<TopicQueues>self.topics[name]).topic
         kf_plane_command(self.producer.plane, command)
@@ -379,7 +379,7 @@ cdef class Queues:
         self.loop_bridge = bridge
 
     def set_guide(self, guide):
-        """Have failures and long waits explained by this, see producer/guide."""
+        """Let `guide` explain failures and long waits; see producer/guide."""
         self.guide = guide
 
     cdef tuple oldest(self):

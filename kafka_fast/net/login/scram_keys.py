@@ -61,7 +61,7 @@ class ScramKeyCache:
         raise AuthenticationError(f"takes no SCRAM password that has {fault}")
 
     def _warn(self) -> None:
-        """Say once what a user would search for long."""
+        """Log once that SASLprep changes the password."""
         if not self._has_warned:
             self._has_warned = True
             log.warning(

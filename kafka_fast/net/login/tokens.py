@@ -31,7 +31,7 @@ FetchToken = Callable[[], Token]
 
 
 class World(Value):
-    """What a cache needs of the world."""
+    """The clock, the sleep and the random source of a token cache."""
 
     wall: Callable[[], float] = time.time
     """Returns the Unix time in seconds, in which tokens end."""

@@ -21,7 +21,7 @@ AT_A_TIME = 8
 
 
 class ClusterProbe(Value, kw_only=True):
-    """What was found of a cluster."""
+    """The results of probing a cluster's servers and brokers."""
 
     servers: tuple[Probed, ...]
     """The bootstrap servers, in the order of the configuration."""
