@@ -26,9 +26,9 @@ def lazily(
     def get(name: str) -> object:
         if name not in where:
             raise _missing(package, name, hints().get(name), sys._getframe(1))
-        found = getattr(import_module(f"{package}.{where[name]}"), name)
-        setattr(sys.modules[package], name, found)
-        return found
+        value = getattr(import_module(f"{package}.{where[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *where})

@@ -172,7 +172,7 @@ class LongWait:
     __slots__ = ("_began", "_key", "_logger", "_look_at", "_told")
 
     def __init__(self, logger: Log) -> None:
-        """Begin without a wait.
+        """Start without a wait; the first `look` begins one.
 
         Args:
             logger: gets the log lines.
@@ -184,7 +184,7 @@ class LongWait:
         self._told: set[Hashable] = set()
 
     def end(self) -> None:
-        """Note that the wait is over."""
+        """End the wait; the next one logs its reasons anew."""
         if self._began is not None:
             self._began = None
             self._look_at = NEVER
@@ -218,18 +218,18 @@ class LongWait:
         if now < self._look_at:
             return None
         self._look_at = now + AGAIN
-        found = describe(now)
-        if found is None or found.key in self._told:
-            self._key = None if found is None else found.key
+        waiting = describe(now)
+        if waiting is None or waiting.key in self._told:
+            self._key = None if waiting is None else waiting.key
             return None
-        if self._told and found.key != self._key:  # a new reason: see whether it lasts
-            self._key = found.key
+        if self._told and waiting.key != self._key:  # a new reason: see whether it lasts
+            self._key = waiting.key
             self._look_at = now + LONG
             return None
-        self._told.add(found.key)
-        self._key = found.key
-        tell(self._logger, found)
-        return found
+        self._told.add(waiting.key)
+        self._key = waiting.key
+        tell(self._logger, waiting)
+        return waiting
 
 
 class RateLimit(logging.Filter):
@@ -239,7 +239,6 @@ class RateLimit(logging.Filter):
     """
 
     def __init__(self) -> None:
-        """Begin without messages."""
         super().__init__()
         self._said: dict[tuple[int, object], tuple[float, int]] = {}  # -> since when, how often
 
@@ -281,6 +280,6 @@ class RateLimit(logging.Filter):
 def get_logger(name: str) -> logging.Logger:
     """Return the logger of that name, with a limit."""
     logger = logging.getLogger(name)
-    if not any(isinstance(it, RateLimit) for it in logger.filters):
+    if not any(isinstance(log_filter, RateLimit) for log_filter in logger.filters):
         logger.addFilter(RateLimit())
     return logger

@@ -412,9 +412,9 @@ def _named(known: Mapping[str, type[Any]], name: str) -> type[Any]:
     return made
 
 
-def _has_method(given: object, method: str) -> bool:
+def _has_method(value: object, method: str) -> bool:
     # A class has its instances' methods too, but its constructor must be called first.
-    return not isinstance(given, type) and callable(getattr(given, method, None))
+    return not isinstance(value, type) and callable(getattr(value, method, None))
 
 
 def _name_of(serializer: Serializer) -> str:

@@ -39,7 +39,7 @@ class LoopCallbacks:
     """The callbacks that run in one loop, for one producer. The loop's thread, but for `put`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, all_callbacks: DeliveryCallbacks) -> None:
-        """Begin without callbacks.
+        """Serve one loop. Only `DeliveryCallbacks.here` calls this.
 
         Args:
             loop: calls them.
@@ -150,7 +150,7 @@ class DeliveryCallbacks:
         wake: Callable[[], None],
         now: Callable[[], float],
     ) -> None:
-        """Begin without loops.
+        """Start without loops; `here` adds the loop that runs in its thread.
 
         Args:
             client_id: of the producer.
@@ -168,11 +168,11 @@ class DeliveryCallbacks:
     def here(self) -> LoopCallbacks:
         """Return the callbacks of the loop that runs in this thread."""
         loop = asyncio.get_running_loop()
-        found = self._loops.get(loop)
-        if found is None:
-            found = self._loops[loop] = LoopCallbacks(loop, self)
-            self._adopt(found)
-        return found
+        callbacks = self._loops.get(loop)
+        if callbacks is None:
+            callbacks = self._loops[loop] = LoopCallbacks(loop, self)
+            self._adopt(callbacks)
+        return callbacks
 
     def of(self, callback: OnDelivery | None) -> OnDelivery | None:
         """Return what the data plane may call instead, to have `callback` called in this loop.

@@ -309,7 +309,6 @@ class AsyncBatches:
     """
 
     def __init__(self, consumer: Consumer, max_records: int | None) -> None:
-        """Begin with nothing read."""
         self._consumer = consumer
         self._max_records = max_records
 

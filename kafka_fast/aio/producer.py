@@ -105,7 +105,7 @@ class Producer(ProducerBase, AsyncSender):
         driver: LoopDriver,
         on_delivery: OnDelivery | None,
     ) -> None:
-        """Begin to take records, for a core that runs."""
+        """Set up what sends records through `core`, which already runs."""
         self._core = core
         self._driver = driver
         self._callbacks = DeliveryCallbacks(core.client_id, on_delivery, core.driver.wake, core.now)

@@ -69,7 +69,9 @@ class RecordRange:
             except Exception:
                 await self._end()
                 raise
-            self._consumer.assign_ranges({it: span for it, span in ranges.items() if span})
+            self._consumer.assign_ranges(
+                {partition: span for partition, span in ranges.items() if span}
+            )
             self._progress = RangeProgress(self._consumer, self._consumer.api_timeout)
             self._ranges = ranges
         return self._ranges

@@ -30,7 +30,6 @@ class Place(Sleeper):
     __slots__ = ("is_gone", "size")
 
     def __init__(self, size: int) -> None:
-        """Begin at the end of the line."""
         super().__init__()
         self.size = size
         self.is_gone = False
@@ -42,7 +41,7 @@ class RoomLine:
     def __init__(
         self, driver: LoopDriver, has_room: Callable[[int], bool], sender: AsyncSender
     ) -> None:
-        """Begin with an empty line.
+        """Start with an empty line; `enter` adds a send.
 
         Args:
             driver: suspends tasks.
@@ -94,12 +93,12 @@ class RoomLine:
 
     def _wake_some(self) -> None:
         """Wake the head, and those behind it that seem to find room, too."""
-        wanted = 0
+        needed = 0
         for place in self._places:
             if place.is_gone:
                 continue
-            wanted += place.size
-            if place is not self._places[0] and not self._has_room(wanted):
+            needed += place.size
+            if place is not self._places[0] and not self._has_room(needed):
                 return
             place.wake()
 
@@ -110,7 +109,7 @@ class RoomLines:
     def __init__(
         self, driver: LoopDriver, has_room: Callable[[int], bool], sender: AsyncSender
     ) -> None:
-        """Begin without loops; the arguments are those of `RoomLine`."""
+        """Keep the arguments of `RoomLine` for the line of each loop, and `sender` only weakly."""
         self._driver = driver
         self._has_room = has_room
         # The sender has this object. A cycle would keep a producer that was dropped, until the

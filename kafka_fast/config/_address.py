@@ -66,15 +66,15 @@ def parse_addresses(value: object) -> tuple[Address, ...]:
         raise ConfigError(
             f"bootstrap.servers: expected a string or a list of strings, not {value!r}"
         )
-    found: dict[Address, None] = {}
+    addresses: dict[Address, None] = {}
     for entry in entries:
         if isinstance(entry, str):
-            found[parse_address(entry)] = None
+            addresses[parse_address(entry)] = None
         elif isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
             host = f"[{entry[0]}]" if ":" in entry[0] else entry[0]
-            found[parse_address(f"{host}:{entry[1]}")] = None
+            addresses[parse_address(f"{host}:{entry[1]}")] = None
         else:
             raise ConfigError(f"bootstrap.servers: {entry!r} is not host:port")
-    if not found:
+    if not addresses:
         raise ConfigError("bootstrap.servers: no address in it")
-    return tuple(found)
+    return tuple(addresses)

@@ -102,7 +102,7 @@ def consumer_settings(
     """Return the settings of a consumer from what its constructor was given.
 
     Raises:
-        ConfigError: see `normalize`; also if `bootstrap.servers` is missing, or if properties
+        ConfigError: see `normalize`; or `bootstrap.servers` is missing, or properties
             that were given explicitly contradict each other.
     """
     try:

@@ -428,12 +428,12 @@ ADVICE: tuple[Advice, ...] = (
 
 def _by_name() -> Mapping[tuple[str, str], Advice]:
     """Return (client, name) -> what to do instead; an earlier advice wins."""
-    found: dict[tuple[str, str], Advice] = {}
+    by_name: dict[tuple[str, str], Advice] = {}
     for advice in ADVICE:
         for client in advice.clients:
             for name in advice.names:
-                found.setdefault((client, name), advice)
-    return MappingProxyType(found)
+                by_name.setdefault((client, name), advice)
+    return MappingProxyType(by_name)
 
 
 _BY_NAME = _by_name()

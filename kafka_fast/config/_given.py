@@ -30,7 +30,7 @@ class Properties(dict[str, Any]):
 
 
 def check_mapping(given: object, what: str, instead: str) -> None:
-    """Refuse what is no mapping of properties; None is an empty one.
+    """Refuse an argument that is no mapping of properties; None means an empty mapping.
 
     Args:
         given: by the caller.
@@ -68,11 +68,11 @@ def check_first_argument(given: object, client: str) -> None:
         del given
 
 
-def _constructor(given: object, client: str, name: str) -> str:
-    """Return the right call of a constructor that was given this: brokers, topics, or whatever."""
-    texts = _texts(given)
-    are_names = bool(texts) and all(isinstance(it, str) and _is_harmless(it) for it in texts)
-    if are_names and client == CONSUMER and not any(re.fullmatch(_ADDRESS, it) for it in texts):
+def _constructor(argument: object, client: str, name: str) -> str:
+    """Return the call to write instead of `name(argument)`: with these brokers, or these topics."""
+    texts = _texts(argument)
+    are_names = bool(texts) and all(isinstance(text, str) and _is_harmless(text) for text in texts)
+    if are_names and client == CONSUMER and not any(re.fullmatch(_ADDRESS, text) for text in texts):
         return (
             f"{name}(bootstrap_servers='localhost:9092', group_id='...'), and then "
             f"consumer.subscribe({texts!r})"
@@ -81,8 +81,8 @@ def _constructor(given: object, client: str, name: str) -> str:
     return f"{name}(bootstrap_servers={servers!r}) or {name}({{'bootstrap.servers': {servers!r}}})"
 
 
-def _texts(given: object) -> list[Any]:
-    return list(given) if isinstance(given, (list, tuple, set, frozenset)) else [given]
+def _texts(argument: object) -> list[Any]:
+    return list(argument) if isinstance(argument, (list, tuple, set, frozenset)) else [argument]
 
 
 def _is_harmless(text: object) -> bool:

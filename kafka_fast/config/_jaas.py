@@ -62,10 +62,10 @@ def parse_jaas(given: Secret) -> LoginModule:
     Raises:
         ConfigError: it is not well-formed, has not exactly one module, or one that is not known.
     """
-    found = _parse(given.reveal())
-    if isinstance(found, str):
-        raise ConfigError(f"{NAME}: {found}")
-    return found
+    parsed = _parse(given.reveal())
+    if isinstance(parsed, str):
+        raise ConfigError(f"{NAME}: {parsed}")
+    return parsed
 
 
 def _parse(text: str) -> LoginModule | str:
@@ -76,7 +76,7 @@ def _parse(text: str) -> LoginModule | str:
     if len(tokens) < 2:
         return f"expected a login module, `required` and options; {_known()}"
     module, flag, *rest = tokens
-    if (ends := [it for it in rest if it.is_sign(";")]) and ends[0] is not rest[-1]:
+    if (ends := [token for token in rest if token.is_sign(";")]) and ends[0] is not rest[-1]:
         return "there are several login modules in it, or text after the semicolon"
     if not ends:
         return "it must end with a semicolon"

@@ -48,7 +48,7 @@ class Alias(NamedTuple):
     name: str
     """Lower case, dotted: what the user's spelling becomes."""
     peer: str
-    """Who calls it so."""
+    """The client that uses this name."""
     scale: int = 1
     """The alias's unit in units of the property (1024 for a property in bytes named in KiB)."""
 

@@ -85,8 +85,8 @@ class Config(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         """Show what the user gave, without secrets."""
-        given = ", ".join(f"{name}={self[name]!r}" for name in sorted(self.explicit))
-        return f"Config({self.client}: {given})"
+        text = ", ".join(f"{name}={self[name]!r}" for name in sorted(self.explicit))
+        return f"Config({self.client}: {text})"
 
 
 def normalize(
@@ -114,7 +114,7 @@ def normalize(
         items = _concealed(_of_client(mapping or {}, client), kwargs or {})
     finally:
         del mapping, kwargs  # an error's traceback has this frame: no secret may be in it
-    given: dict[str, object] = {}
+    values: dict[str, object] = {}
     spelled: dict[str, str] = {}
     levels: list[tuple[str, object]] = []
     for name, value in _with_meaning(items, client):
@@ -122,11 +122,11 @@ def normalize(
             levels.append((name, value))
             continue
         key, scale = _find(name, client)
-        _put(given, spelled, key, name, coerce(key, name, value, scale))
+        _put(values, spelled, key, name, coerce(key, name, value, scale))
     for name, value in levels:
-        _put_codec_level(given, spelled, name, value)
-    _log_ignored(given)
-    return Config(client, given)
+        _put_codec_level(values, spelled, name, value)
+    _log_ignored(values)
+    return Config(client, values)
 
 
 def _with_meaning(items: Iterable[tuple[str, object]], client: str) -> Iterator[tuple[str, object]]:
@@ -209,8 +209,8 @@ def _of_client(mapping: Mapping[str, object], client: str) -> Mapping[str, objec
 
 def own_key(name: str) -> Key | None:
     """Return the property that a name means; None: it means nothing here, or is only refused."""
-    wanted = dotted(name)
-    return KEYS.get(wanted) or _aliases().get(wanted, (None, 1))[0]
+    dotted_name = dotted(name)
+    return KEYS.get(dotted_name) or _aliases().get(dotted_name, (None, 1))[0]
 
 
 def knows(name: str) -> bool:
@@ -254,14 +254,14 @@ def _is_harmless(name: str) -> bool:
 
 
 def _put(
-    given: dict[str, object], spelled: dict[str, str], key: Key, name: str, value: object
+    values: dict[str, object], spelled: dict[str, str], key: Key, name: str, value: object
 ) -> None:
-    if key.name in given and not _is_same(given[key.name], value):
+    if key.name in values and not _is_same(values[key.name], value):
         raise ConfigError(
             f"{key.name} is given twice with different values: "
-            f"{spelled[key.name]}={given[key.name]!r}, {name}={value!r}"
+            f"{spelled[key.name]}={values[key.name]!r}, {name}={value!r}"
         )
-    given[key.name] = value
+    values[key.name] = value
     spelled.setdefault(key.name, name)
 
 
@@ -271,39 +271,39 @@ def _is_same(first: object, second: object) -> bool:
     return first == second
 
 
-def _log_ignored(given: Iterable[str]) -> None:
-    for name in given:
+def _log_ignored(names: Iterable[str]) -> None:
+    for name in names:
         if KEYS[name].ignored:
             _log.info("%s is accepted and means nothing here: %s", name, KEYS[name].ignored)
 
 
 def _put_codec_level(
-    given: dict[str, object], spelled: dict[str, str], name: str, value: object
+    values: dict[str, object], spelled: dict[str, str], name: str, value: object
 ) -> None:
     """Give librdkafka's one `compression.level` to the codec that is chosen.
 
     Its -1 means the codec's default; a codec without levels ignores it, as librdkafka does.
     """
-    key = KEYS.get(f"compression.{given.get('compression.type', 'none')}.level")
+    key = KEYS.get(f"compression.{values.get('compression.type', 'none')}.level")
     if key is not None and str(value).strip() != "-1":
-        _put(given, spelled, key, name, coerce(key, name, value))
+        _put(values, spelled, key, name, coerce(key, name, value))
 
 
 def _find(name: str, client: str) -> tuple[Key, int]:
     """Return the key that a user's spelling means, and the scale of that spelling."""
-    wanted = dotted(name)
-    key, scale = KEYS.get(wanted), 1
+    dotted_name = dotted(name)
+    key, scale = KEYS.get(dotted_name), 1
     if key is None:
-        key, scale = _aliases().get(wanted, (None, 1))
+        key, scale = _aliases().get(dotted_name, (None, 1))
     if key is not None and client in key.clients:
         return key, scale
-    from kafka_fast.config._foreign import advice_for, refusal  # who needs it has time
+    from kafka_fast.config._foreign import advice_for, refusal  # only for errors
 
-    advice = advice_for(wanted, client)
+    advice = advice_for(dotted_name, client)
     if advice is not None:
         raise ConfigError(refusal(name, advice))
     if key is None:
-        raise ConfigError(f"unknown property {name!r}{_suggestion(wanted, client)}")
+        raise ConfigError(f"unknown property {name!r}{_suggestion(dotted_name, client)}")
     others = " and ".join(key.clients)
     raise ConfigError(f"{name}: a property of the {others}, not of the {client}")
 
@@ -318,17 +318,17 @@ def _aliases() -> Mapping[str, tuple[Key, int]]:
     }
 
 
-def _suggestion(wanted: str, client: str) -> str:
-    near = _nearest(wanted, [client], 0.6)
+def _suggestion(name: str, client: str) -> str:
+    near = _nearest(name, [client], 0.6)
     return f"; did you mean {near!r}?" if near else ""
 
 
-def _nearest(wanted: str, clients: Iterable[str], cutoff: float) -> str | None:
-    """Return the name of a property that one of the clients has, and that is most like `wanted`."""
+def _nearest(name: str, clients: Iterable[str], cutoff: float) -> str | None:
+    """Return the name of a property that one of the clients has, and that is most like `name`."""
     chosen = set(clients)
     names = [key.name for key in KEYS.values() if chosen & set(key.clients)]
     names += [alias for alias, (key, _) in _aliases().items() if chosen & set(key.clients)]
     import difflib  # errors, and files with other programs' properties
 
-    near = difflib.get_close_matches(wanted, names, n=1, cutoff=cutoff)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
     return near[0] if near else None

@@ -74,15 +74,15 @@ def read_properties(path: str | os.PathLike[str]) -> Properties:
         OSError: the file cannot be read.
     """
     with open(path, "rb") as file:  # noqa: PTH123 - every import would take 4 ms more for pathlib
-        found = parse_properties(_decoded(file.read()))
-    if isinstance(found, int):
-        raise ConfigError(f"{os.fspath(path)}, line {found}: \\u needs four hexadecimal digits")
-    ours = Properties({name: value for name, value in found.items() if _is_ours(name, value)})
-    others = [name for name in found if name not in ours]
+        parsed = parse_properties(_decoded(file.read()))
+    if isinstance(parsed, int):
+        raise ConfigError(f"{os.fspath(path)}, line {parsed}: \\u needs four hexadecimal digits")
+    ours = Properties({name: value for name, value in parsed.items() if _is_ours(name, value)})
+    others = [name for name in parsed if name not in ours]
     for name in others:
         near = None if knows(name) or dotted(name).startswith(_ELSEWHERE) else nearest(name)
         if near is not None:
-            del found, ours  # an error's traceback has this frame: no secret may be in it
+            del parsed, ours  # an error's traceback has this frame: no secret may be in it
             raise ConfigError(
                 f"{os.fspath(path)}: unknown property {name!r}; did you mean {near!r}?"
             )
@@ -96,7 +96,7 @@ def parse_properties(text: str) -> dict[str, str] | int:
 
     The caller raises the error, so that no frame of the error's traceback has a property's value.
     """
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
         name = _NAME.match(line)[0]  # type: ignore[index]  # an empty name matches as well
         separator = _SEPARATOR.match(line, len(name))
@@ -104,8 +104,8 @@ def parse_properties(text: str) -> dict[str, str] | int:
         unescaped = _unescaped(name), _unescaped(value)
         if unescaped[0] is None or unescaped[1] is None:
             return number
-        found[unescaped[0]] = unescaped[1]
-    return found
+        properties[unescaped[0]] = unescaped[1]
+    return properties
 
 
 def _is_ours(name: str, value: str) -> bool:

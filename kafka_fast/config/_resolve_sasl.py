@@ -63,9 +63,9 @@ def _check_mechanism(config: Config, login: LoginModule) -> None:
     is_default = "sasl.mechanism" not in config.explicit
     if login.module and login.module != _MODULES[mechanism]:
         fitting = [name for name, module in _MODULES.items() if module == login.module]
-        given = "the default of sasl.mechanism" if is_default else "sasl.mechanism"
+        label = "the default of sasl.mechanism" if is_default else "sasl.mechanism"
         raise ConfigError(
-            f"{given} is {mechanism}, and sasl.jaas.config has a {login.module}: set "
+            f"{label} is {mechanism}, and sasl.jaas.config has a {login.module}: set "
             f"sasl.mechanism={' or '.join(fitting)}"
         )
     if is_default and (config["sasl.username"] or config["sasl.password"]):

@@ -45,7 +45,7 @@ def resolve_security(config: Config) -> dict[str, TlsSettings | SaslSettings | N
 
 
 def warn_of_weakness(settings: CommonSettings) -> None:
-    """Log a warning if whoever is between could pose as a broker; once for each client."""
+    """Log a warning if a third party could pose as a broker; once for each client."""
     tls = settings.tls
     if tls is None:
         return
@@ -86,10 +86,10 @@ def _check_unused(config: Config, fields: dict[str, TlsSettings | SaslSettings |
     if not unused:
         return
     if "security.protocol" not in config.explicit:
-        wanted = "SASL_SSL" if any(KEYS[name].field == "sasl" for name in unused) else "SSL"
+        protocol = "SASL_SSL" if any(KEYS[name].field == "sasl" for name in unused) else "SSL"
         raise ConfigError(
             f"{', '.join(unused)} would have no effect, because security.protocol is PLAINTEXT "
-            f"unless you set it: security.protocol={wanted}"
+            f"unless you set it: security.protocol={protocol}"
         )
     _log.info(
         "without effect, because security.protocol is %s: %s",

@@ -43,25 +43,25 @@ def token_source(config: Config, login: LoginModule) -> dict[str, Any]:
         _URL: config[_URL],
         f"{_METHOD}=aws_msk_iam": uses_aws or None,
     }
-    given = [name for name, source in sources.items() if source is not None]
-    if len(given) > 1:
-        raise ConfigError(f"{' and '.join(given)} are given: a token has one source")
-    if not given or (config[_METHOD] == "oidc" and config[_URL] is None):
+    configured = [name for name, source in sources.items() if source is not None]
+    if len(configured) > 1:
+        raise ConfigError(f"{' and '.join(configured)} are given: a token has one source")
+    if not configured or (config[_METHOD] == "oidc" and config[_URL] is None):
         raise ConfigError(f"sasl.mechanism=OAUTHBEARER needs a source of tokens: {_SOURCES}")
-    found: dict[str, Any] = {"extensions": _extensions(config, login)}
+    fields: dict[str, Any] = {"extensions": _extensions(config, login)}
     if uses_aws:
-        return {**found, "uses_aws_token": True}
+        return {**fields, "uses_aws_token": True}
     if config["oauth.cb"] is not None:
         # The callback is always called with a text, as confluent-kafka does.
         text = config["sasl.oauthbearer.config"] or ""
-        return {**found, "token_provider": config["oauth.cb"], "token_provider_config": text}
+        return {**fields, "token_provider": config["oauth.cb"], "token_provider_config": text}
     if config["sasl.oauth.token.provider"] is not None:
-        return {**found, "token_provider": config["sasl.oauth.token.provider"]}
+        return {**fields, "token_provider": config["sasl.oauth.token.provider"]}
     url = urlsplit(config[_URL])
     _check_url(config, url)
     if url.scheme == "file":
-        return {**found, "token_file": unquote(url.path)}
-    return {**found, "oidc": _oidc(config, login)}
+        return {**fields, "token_file": unquote(url.path)}
+    return {**fields, "oidc": _oidc(config, login)}
 
 
 def _check_url(config: Config, url: SplitResult) -> None:
@@ -125,15 +125,15 @@ def _https(config: Config, login: LoginModule) -> dict[str, Any]:
     text = config["https.ca.pem"]
     if location is not None and text is not None:
         raise ConfigError("https.ca.location and https.ca.pem are both given: one says all")
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "ca_location": location,
         "ca_certificates": None if text is None else certificates("https.ca.pem", text),
     }
     for field, name in (("connect_timeout", "connect"), ("read_timeout", "read")):
         milliseconds = config[f"sasl.login.{name}.timeout.ms"]
         if milliseconds is not None:
-            found[field] = milliseconds / 1000
-    return found
+            fields[field] = milliseconds / 1000
+    return fields
 
 
 def _assertion(config: Config) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _assertion(config: Config) -> dict[str, Any]:
 
 def _extensions(config: Config, login: LoginModule) -> tuple[tuple[str, str], ...]:
     """Return SASL extensions: the property's, and those of sasl.jaas.config."""
-    found = {
+    extensions = {
         name[len(_EXTENSION) :]: login.text(name) or ""
         for name in login.options
         if name.startswith(_EXTENSION)
@@ -171,5 +171,5 @@ def _extensions(config: Config, login: LoginModule) -> tuple[tuple[str, str], ..
         name, equals, value = entry.partition("=")
         if not equals:
             raise ConfigError("sasl.oauthbearer.extensions: expected name=value, with commas")
-        found[name.strip()] = value.strip()
-    return tuple(found.items())
+        extensions[name.strip()] = value.strip()
+    return tuple(extensions.items())

@@ -43,7 +43,7 @@ ZSTD_MIN_LEVEL = -7
 
 
 class Seconds:
-    """A duration in seconds, read from the field of the same name with `_ms`; -1 is for ever."""
+    """A duration in seconds, read from the field of the same name with `_ms`; -1 means no limit."""
 
     __slots__ = ("_field",)
 
@@ -156,7 +156,7 @@ def producer_settings(
     """Return the settings of a producer from what its constructor was given.
 
     Raises:
-        ConfigError: see `normalize`; also if `bootstrap.servers` is missing, or if properties
+        ConfigError: see `normalize`; or `bootstrap.servers` is missing, or properties
             that were given explicitly contradict each other.
     """
     try:
@@ -201,8 +201,8 @@ def resolve_backoff(config: Config, values: dict[str, Any]) -> None:
             )
         values[longest] = values[first]
     # An explicit pause without a maximum asked for a constant one before there was a maximum.
-    given = config.explicit
-    if "reconnect.backoff.ms" in given and "reconnect.backoff.max.ms" not in given:
+    explicit = config.explicit
+    if "reconnect.backoff.ms" in explicit and "reconnect.backoff.max.ms" not in explicit:
         values["reconnect.backoff.max.ms"] = values["reconnect.backoff.ms"]
 
 

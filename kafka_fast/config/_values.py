@@ -63,8 +63,8 @@ def describe_range(key: Key) -> str:
     return f"at least {key.low}" if key.high in (None, LONG_MAX) else f"{key.low} to {key.high}"
 
 
-def _spells(given: str, name: str) -> bool:
-    return given.strip().lower().replace("_", ".") == name
+def _spells(spelling: str, name: str) -> bool:
+    return spelling.strip().lower().replace("_", ".") == name
 
 
 def _inert(key: Key, label: str, value: object) -> object:
@@ -163,7 +163,7 @@ def _list(key: Key, label: str, value: object) -> tuple[object, ...]:
         word = _simple_name(name.strip().lower())
         entries.append(str(key.words.get(word) or _choice(key, label, name.strip())))
     # As in Java, what is given twice counts once; a user's object may not be hashable.
-    return tuple(it for number, it in enumerate(entries) if it not in entries[:number])
+    return tuple(item for number, item in enumerate(entries) if item not in entries[:number])
 
 
 def _choice(key: Key, label: str, value: str) -> str:
@@ -172,11 +172,11 @@ def _choice(key: Key, label: str, value: str) -> str:
         raise ConfigError(f"{label}: {value!r} is not one of {describe_range(key)}")
     if not key.choices:
         return value
-    wanted = _simple_name(value.lower())
+    word = _simple_name(value.lower())
     for choice in key.choices:
-        if str(choice).lower() == wanted:
+        if str(choice).lower() == word:
             return str(choice)
-    if wanted in (later.lower() for later in key.later):
+    if word in (later.lower() for later in key.later):
         raise ConfigError(f"{label}: {value} is not supported yet")
     instead = f": {key.refused}" if key.refused else ""
     raise ConfigError(f"{label}: {value!r} is not one of {describe_range(key)}{instead}")

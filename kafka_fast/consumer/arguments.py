@@ -43,16 +43,16 @@ def is_pattern(name: str) -> bool:
     return not _SIGNS.isdisjoint(name)
 
 
-def _pattern_meant(given: str) -> str:
+def _pattern_meant(name: str) -> str:
     """Return the pattern that another client's user, or a shell's, most likely means.
 
     librdkafka takes a name for a pattern if a ^ is its first letter. Such a pattern need not match
     the end of a name.
     """
-    body = re.sub(r"(?<![.\])}])\*", ".*", given.removeprefix("^"))
+    body = re.sub(r"(?<![.\])}])\*", ".*", name.removeprefix("^"))
     if body.endswith("$"):
         return body[:-1]
-    return body if not given.startswith("^") or body.endswith(".*") else f"{body}.*"
+    return body if not name.startswith("^") or body.endswith(".*") else f"{body}.*"
 
 
 def topic_names(given: Iterable[str]) -> frozenset[str]:
@@ -189,14 +189,14 @@ def unix_ms(given: object, what: object = "") -> int:
     return query_ms(given, f"a time of {what}" if what else "a time")
 
 
-def _several(given: Iterable[Any], what: str) -> Iterable[Any]:
-    if not isinstance(given, Iterable):
-        raise TypeError(f"{what} come in a list or the like, not as {given!r}")
-    return given
+def _several(values: Iterable[Any], what: str) -> Iterable[Any]:
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{what} come in a list or the like, not as {values!r}")
+    return values
 
 
-def _integer(given: Any, what: str) -> int:
+def _integer(value: Any, what: str) -> int:
     try:
-        return operator.index(given)
+        return operator.index(value)
     except TypeError:
-        raise TypeError(f"{what} is an int, not {given!r}") from None
+        raise TypeError(f"{what} is an int, not {value!r}") from None

@@ -86,12 +86,12 @@ class ConsumerBase:
         """Do what `subscribe` says; False: the call means `unsubscribe`, and nothing was done."""
         with self._turn:
             by_broker = self._settings.group_protocol == CONSUMER_PROTOCOL
-            wanted = subscription(topics, pattern, broker_side=by_broker)
-            if wanted is None:
+            new_subscription = subscription(topics, pattern, broker_side=by_broker)
+            if new_subscription is None:
                 return False
             if not self._membership.is_subscribed and self._reading.intake.partitions:
                 raise UsageError("partitions are assigned by hand: unsubscribe() first")
-            self._membership.subscribe(wanted, listener)
+            self._membership.subscribe(new_subscription, listener)
             return True
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
@@ -106,11 +106,11 @@ class ConsumerBase:
         with self._turn:
             if self._membership.is_subscribed:
                 raise UsageError("the group decides what is read: unsubscribe() first")
-            wanted = topic_partitions(partitions)
-            gone = frozenset(self._reading.intake.partitions) - frozenset(wanted)
+            requested = topic_partitions(partitions)
+            gone = frozenset(self._reading.intake.partitions) - frozenset(requested)
             if gone:
                 self._membership.commit_in_background()
-            self._reading.assign(wanted)
+            self._reading.assign(requested)
             self._unread.forget(gone)
 
     def assignment(self) -> set[TopicPartition]:
@@ -121,13 +121,13 @@ class ConsumerBase:
     def subscription(self) -> set[str]:
         """Return the topics that were subscribed by name."""
         with self._turn:
-            wanted = self._membership.subscription
-            return set() if wanted is None else set(wanted.topics)
+            current = self._membership.subscription
+            return set() if current is None else set(current.topics)
 
     # Records
 
     def _begin_take(self, timeout: float, max_records: int | None) -> tuple[int, float]:
-        """Begin a poll: automatic commits cover all records that the user got before.
+        """Start a poll: automatic commits then cover all records that the user got before it.
 
         The caller has the turn.
 

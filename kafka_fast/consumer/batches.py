@@ -17,7 +17,7 @@ class Batches:
     """
 
     def __init__(self, unread: Unread, refill: Refill) -> None:
-        """Begin with nothing read.
+        """Keep the arguments; the first `__next__` takes records.
 
         Args:
             unread: knows which records are done.

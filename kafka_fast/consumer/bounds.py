@@ -38,13 +38,13 @@ def kind_of(by: Kind | None, start: Bound, end: Bound) -> Kind:
     if by not in (None, "offset", "timestamp"):
         raise UsageError(f"by is 'offset' or 'timestamp', not {by!r}")
     points = [*_points("start", start), *_points("end", end)]
-    times = [it for it in points if is_datetime(it)]
+    times = [point for point in points if is_datetime(point)]
     if not times:
         return by or "offset"
     if by == "offset":
         raise UsageError(f"{times[0]!r} is no offset: leave by='offset' out")
     if by is None and len(times) < len(points):
-        other = next(it for it in points if not is_datetime(it))
+        other = next(point for point in points if not is_datetime(point))
         raise UsageError(
             f"{times[0]!r} is a time: is {other!r} one, too? by='timestamp' takes it for Unix ms"
         )
@@ -105,7 +105,7 @@ def partitions_named(topics: Any) -> list[str | TopicPartition]:
     named = [topics] if isinstance(topics, (str, TopicPartition)) else list(topics)
     if not named:
         raise UsageError("read_range takes at least one topic or partition")
-    return [topic_name(it) if isinstance(it, str) else topic_partition(it) for it in named]
+    return [topic_name(item) if isinstance(item, str) else topic_partition(item) for item in named]
 
 
 def bounds_of(
@@ -155,7 +155,7 @@ def _partition(key: Any, partitions: Iterable[TopicPartition]) -> TopicPartition
     """Return the partition that a key names. If only one topic is read, a number will do."""
     if isinstance(key, tuple) or not hasattr(key, "__index__"):
         return topic_partition(key)
-    topics = sorted({it.topic for it in partitions})
+    topics = sorted({partition.topic for partition in partitions})
     if len(topics) > 1:
         raise UsageError(
             f"{key} is a partition of which of {', '.join(topics)}? With several topics, name it: "
@@ -164,13 +164,13 @@ def _partition(key: Any, partitions: Iterable[TopicPartition]) -> TopicPartition
     return topic_partition((topics[0], key))
 
 
-def _offset(given: Any, partition: object = "") -> int:
+def _offset(value: Any, partition: object = "") -> int:
     of = f" of {partition}" if partition else ""
     try:
-        offset = operator.index(given)
+        offset = operator.index(value)
     except TypeError:
         raise TypeError(
-            f"an offset{of} is an int, not {given!r}; times are datetimes with a time zone, or "
+            f"an offset{of} is an int, not {value!r}; times are datetimes with a time zone, or "
             "Unix ms with by='timestamp'"
         ) from None
     if not 0 <= offset <= MAX_OFFSET:

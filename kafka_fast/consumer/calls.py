@@ -52,7 +52,7 @@ class ConsumerCalls:
     def __init__(
         self, core: ConsumerCore, settings: ConsumerSettings, turn: Turn, steps: ConsumerSteps
     ) -> None:
-        """Begin with nothing to read.
+        """Connect the public calls with the steps that do their work.
 
         Args:
             core: answers questions.
@@ -76,7 +76,9 @@ class ConsumerCalls:
     def assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return checked partitions; raise UsageError if one is not assigned."""
         own = topic_partitions(partitions)
-        foreign = [it for it in own if self._reading.intake.read_partition(it) is None]
+        foreign = [
+            partition for partition in own if self._reading.intake.read_partition(partition) is None
+        ]
         if foreign:
             raise UsageError(f"not assigned to this consumer: {', '.join(map(str, foreign))}")
         return own
@@ -135,17 +137,17 @@ class ConsumerCalls:
     ) -> Steps[dict[TopicPartition, OffsetAndMetadata | None]]:
         """Return the group's committed offsets."""
         with self._turn:
-            wanted = None if partitions is None else topic_partitions(partitions)
-            return (yield from self._core.queries.committed(wanted, self.deadline(timeout)))
+            requested = None if partitions is None else topic_partitions(partitions)
+            return (yield from self._core.queries.committed(requested, self.deadline(timeout)))
 
     def offsets_at(
         self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
     ) -> Steps[dict[TopicPartition, int]]:
         """Return the offset of each partition at a special timestamp of ListOffsets."""
         with self._turn:
-            wanted = dict.fromkeys(topic_partitions(partitions), timestamp)
-            found = yield from self._core.queries.offsets(wanted, self.deadline(timeout))
-            return {partition: found[partition].offset for partition in wanted}
+            timestamps = dict.fromkeys(topic_partitions(partitions), timestamp)
+            offsets = yield from self._core.queries.offsets(timestamps, self.deadline(timeout))
+            return {partition: offsets[partition].offset for partition in timestamps}
 
     def offsets_by_time(
         self, times: Mapping[TopicPartition, int], timeout: float | None
@@ -159,14 +161,14 @@ class ConsumerCalls:
     ) -> Steps[dict[TopicPartition, OffsetAndTimestamp | None]]:
         """Return each partition's first record that is not older than a time."""
         with self._turn:
-            wanted = times_by_partition(timestamps)
-            found = yield from self.offsets_by_time(wanted, timeout)
+            times = times_by_partition(timestamps)
+            offsets = yield from self.offsets_by_time(times, timeout)
             return {
-                partition: OffsetAndTimestamp(it.offset, it.timestamp, it.leader_epoch)
-                if it.offset >= 0
+                partition: OffsetAndTimestamp(listed.offset, listed.timestamp, listed.leader_epoch)
+                if listed.offset >= 0
                 else None
-                for partition in wanted
-                for it in [found[partition]]
+                for partition in times
+                for listed in [offsets[partition]]
             }
 
     def lag(self, timeout: float | None) -> Steps[dict[TopicPartition, int]]:
@@ -184,17 +186,17 @@ class ConsumerCalls:
     ) -> Steps[list[PartitionInfo]]:
         """Return the metadata of the partitions of topics."""
         with self._turn:
-            wanted = sorted(topic_names(topics))
+            names = sorted(topic_names(topics))
             deadline = self.deadline(timeout)
-            return (yield from self._core.topics.partitions(wanted, deadline, refresh=refresh))
+            return (yield from self._core.topics.partitions(names, deadline, refresh=refresh))
 
     def topics(self, timeout: float | None, *, internal: bool) -> Steps[set[str]]:
         """Return the names of all topics that this client may see."""
         with self._turn:
-            wanted = self._steps.membership.subscription
-            keep = wanted is not None and wanted.pattern is not None
-            found = yield from self._core.topics.all_names(self.deadline(timeout), keep=keep)
-            return {topic.name for topic in found if internal or not topic.is_internal}
+            subscription = self._steps.membership.subscription
+            keep = subscription is not None and subscription.pattern is not None
+            all_topics = yield from self._core.topics.all_names(self.deadline(timeout), keep=keep)
+            return {topic.name for topic in all_topics if internal or not topic.is_internal}
 
     # The end
 

@@ -108,7 +108,9 @@ class ConsumerCore(ClientCore):
 
     def _describe_own(self) -> list[str]:
         now = self.now()
-        return self.reading.intake.describe(lambda it: self.control.status_of(it, now))
+        return self.reading.intake.describe(
+            lambda partition: self.control.status_of(partition, now)
+        )
 
     def check_open(self) -> None:
         """Raise UsageError if the consumer is closed, or was inherited through a fork."""

@@ -28,7 +28,7 @@ class Idle:
     def __init__(
         self, control: ConsumerControl, intake: Intake, settings: ConsumerSettings
     ) -> None:
-        """Begin with no wait.
+        """Start without a wait; `look` begins one, and `end` ends it.
 
         Args:
             control: knows why records do not come.
@@ -64,19 +64,21 @@ class Idle:
 
     def _describe(self, now: float) -> Waiting | None:
         group, partitions = self._control.group, self._intake.partitions
-        active = [it for it in partitions if it not in self._intake.paused]
+        active = [partition for partition in partitions if partition not in self._intake.paused]
         if not partitions:
             return None if group is None else self._with_trouble(group.waits_for(), now)
         if not active:
             text = f"all partitions that are assigned are paused: {some_of(partitions)}"
             return Waiting(text, logging.INFO, "paused")
-        held_up = [it for it in active if not self._control.is_fetched(it, now)]
+        held_up = [
+            partition for partition in active if not self._control.is_fetched(partition, now)
+        ]
         if held_up:
             return self._held_up(held_up, now)
         paused = of_pause(self._control.cluster, self._control.connections, active, now)
         if paused is not None:
             return Waiting(f"waiting for records of {paused.text}", logging.INFO, "quota")
-        behind = [it for it in active if not self._intake.is_at_end(it)]
+        behind = [partition for partition in active if not self._intake.is_at_end(partition)]
         if not behind:
             return self._at_the_end(active)
         if now - self._began < self._fetch_max_wait + ANSWER_GRACE:
@@ -93,7 +95,7 @@ class Idle:
         return Waiting(text, logging.INFO, END)
 
     def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
-        if all(self._control.cluster.is_absent(it.topic) for it in partitions):
+        if all(self._control.cluster.is_absent(partition.topic) for partition in partitions):
             return None  # `Topics` says so
         why = self._control.silence(partitions, now)
         return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
@@ -102,6 +104,10 @@ class Idle:
         """Add the latest troubles with brokers to a warning, unless its text names them."""
         if waiting is None or waiting.level < logging.WARNING:
             return waiting
-        found = around(self._control.connections, now, now - LONG)
-        more = [it.text for it in found if it.cause is None or str(it.cause) not in waiting.text]
+        troubles = around(self._control.connections, now, now - LONG)
+        more = [
+            trouble.text
+            for trouble in troubles
+            if trouble.cause is None or str(trouble.cause) not in waiting.text
+        ]
         return waiting._replace(text="; ".join([waiting.text, *more]))

@@ -43,7 +43,7 @@ class FetchSide(Protocol):
         """Return high watermark, last stable offset and log start offset; -1: not told."""
 
     def forget_watermarks(self, stream_id: int) -> None:
-        """Take them for not told."""
+        """Forget a stream's watermarks: `watermarks` returns -1 until the next answer."""
 
 
 CHUNKS_AT_A_TIME = 256
@@ -60,7 +60,7 @@ class Intake:
         read_committed: bool,
         is_well: Callable[[TopicPartition], bool] = lambda partition: False,
     ) -> None:
-        """Begin with no partition.
+        """Start without partitions; `assign` adds them.
 
         Args:
             streams: the data plane's fetch side.
@@ -102,8 +102,8 @@ class Intake:
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where reading goes on in all partitions that have a position."""
-        found = {partition: self.position(partition) for partition in self._by_partition}
-        return {partition: at for partition, at in found.items() if at is not None}
+        positions = {partition: self.position(partition) for partition in self._by_partition}
+        return {partition: at for partition, at in positions.items() if at is not None}
 
     def lag(self, partition: TopicPartition, done: int | None = None) -> int | None:
         """Return how far the end was away at the partition's last fetch; None: not known.
@@ -131,7 +131,7 @@ class Intake:
     @property
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
-        return {it.partition for it in self._by_partition.values() if it.is_paused}
+        return {read.partition for read in self._by_partition.values() if read.is_paused}
 
     def describe(self, status_of: Callable[[TopicPartition], FetchStatus]) -> list[str]:
         """Return a line about each partition, for people. Any thread.
@@ -152,23 +152,23 @@ class Intake:
 
     def assign(self, partitions: Iterable[TopicPartition]) -> list[tuple[TopicPartition, int]]:
         """Read these partitions and no others; return them with the ids of their streams."""
-        wanted = dict.fromkeys(partitions)
-        for partition in [it for it in self._by_partition if it not in wanted]:
+        requested = dict.fromkeys(partitions)
+        for partition in [known for known in self._by_partition if known not in requested]:
             self.drop(partition)
-        for partition in wanted:
+        for partition in requested:
             if partition not in self._by_partition:
                 read = ReadPartition(self._next_id, partition, self._make_reader(partition))
                 read.is_waiting = True
                 self._next_id += 1
                 self._streams.add_stream(read.id, *partition, read.reader.end)
                 self._by_partition[partition] = self._by_id[read.id] = read
-        return [(partition, self._by_partition[partition].id) for partition in wanted]
+        return [(partition, self._by_partition[partition].id) for partition in requested]
 
     def drop(self, partition: TopicPartition) -> None:
         """Remove a partition; none of its records are handed over any more."""
         read = self._by_partition.pop(partition)
         del self._by_id[read.id]
-        self._ready = deque(it for it in self._ready if it is not read)
+        self._ready = deque(other for other in self._ready if other is not read)
         self._streams.set_generation(read.id, generation(read.seeks + 1, 0))
 
     def move(self, partition: TopicPartition, to: Position | None) -> int:
@@ -291,7 +291,7 @@ class Intake:
         Raises:
             KafkaError: a partition's records cannot be read, or it has no position.
         """
-        found = handover.slices
+        slices = handover.slices
         handover.taken.clear()  # notes of earlier calls that found no records
         unseen = len(self._ready)
         while unseen and most > 0:
@@ -301,15 +301,15 @@ class Intake:
                 unseen -= 1
                 continue
             reader = read.reader
-            place = read, len(found), read.jump, read.seeks
+            place = read, len(slices), read.jump, read.seeks
             handover.taken.append(
                 Taken(read.partition, reader.position, reader.leader_epoch, self._bring_back, place)
             )
             try:
-                count = reader.take_into(found, most)
+                count = reader.take_into(slices, most)
             except KafkaError as refusal:
                 self._stop_fetching(read, refusal)
-                if found:
+                if slices:
                     break  # the next poll raises it
                 self._ready.rotate(-1)
                 handover.taken.clear()
@@ -326,7 +326,7 @@ class Intake:
                 self._leave(read)
                 unseen -= 1
                 continue
-            if found:
+            if slices:
                 break  # the next poll raises it
             self._ready.rotate(-1)
             error = read.take_error()

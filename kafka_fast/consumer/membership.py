@@ -54,7 +54,7 @@ class Membership:
     def __init__(
         self, consumer: object, core: ConsumerCore, unread: Unread, settings: ConsumerSettings
     ) -> None:
-        """Begin outside the group.
+        """Start without a subscription: the member joins no group before `subscribe`.
 
         Args:
             consumer: the argument of listeners.
@@ -159,8 +159,8 @@ class Membership:
         if owned:
             membership = self.group.member.identity.number
             reason = "the consumer leaves the group"
-            wanted = RevokeWanted(owned, not is_member, reason, membership)
-            yield from self._give_up(wanted, deadline)
+            revocation = RevokeWanted(owned, not is_member, reason, membership)
+            yield from self._give_up(revocation, deadline)
 
     def _leave(self, deadline: float) -> Steps[None]:
         left: Answer[bool] = Answer()
@@ -207,7 +207,7 @@ class Membership:
                 self._end_auto_commit()
 
     def _end_auto_commit(self) -> None:
-        """Note that no automatic commit is under way. Any thread."""
+        """Let the next automatic commit begin when it is due. Any thread."""
         self._auto_commit_until = 0.0
 
     def handle_news(self) -> Steps[None]:
@@ -242,26 +242,26 @@ class Membership:
                 if self._core.control.cluster.error(topic) == error.code:
                     raise fresh_copy(error)
 
-    def _revoke(self, wanted: RevokeWanted, deadline: float) -> Steps[None]:
+    def _revoke(self, revocation: RevokeWanted, deadline: float) -> Steps[None]:
         group = self.group
-        is_lost = wanted.lost or group.is_over(wanted.membership)
+        is_lost = revocation.lost or group.is_over(revocation.membership)
         try:
-            yield from self._give_up(replace(wanted, lost=is_lost), deadline)
-        finally:  # `wanted` itself: the group knows by it whether this is a repetition
-            self._core.call(lambda now: group.handle_revoked(wanted, now))
+            yield from self._give_up(replace(revocation, lost=is_lost), deadline)
+        finally:  # `revocation` itself: the group knows by it whether this is a repetition
+            self._core.call(lambda now: group.handle_revoked(revocation, now))
 
-    def _give_up(self, wanted: RevokeWanted, deadline: float) -> Steps[None]:
+    def _give_up(self, revocation: RevokeWanted, deadline: float) -> Steps[None]:
         """Commit, tell the listener, and stop reading these partitions.
 
         If the commit is interrupted (Ctrl-C, a cancellation), it goes on without us. The listener
         hears of the partitions all the same, before the interruption is raised.
         """
         began = self._core.now()
-        owned = wanted.partitions & frozenset(self._reading.intake.partitions)
+        owned = revocation.partitions & frozenset(self._reading.intake.partitions)
         generation = self.group.member.identity.generation
         interruptions: list[BaseException] = []  # no variable: that would be a cycle
         try:
-            if owned and not wanted.lost and self._settings.enable_auto_commit:
+            if owned and not revocation.lost and self._settings.enable_auto_commit:
                 try:
                     yield from self._commit_before_revocation(owned, deadline)
                 except (Exception, GeneratorExit):
@@ -270,19 +270,23 @@ class Membership:
                     interruptions.append(error)
             if owned and self._listener is not None:
                 hear = self._listener
-                tell = hear.on_partitions_lost if wanted.lost else hear.on_partitions_revoked
+                tell = hear.on_partitions_lost if revocation.lost else hear.on_partitions_revoked
                 yield Invoke(tell, (self._consumer, sorted(owned)))
         finally:
-            left = [it for it in self._reading.intake.partitions if it not in wanted.partitions]
-            self._untold -= wanted.partitions
+            left = [
+                partition
+                for partition in self._reading.intake.partitions
+                if partition not in revocation.partitions
+            ]
+            self._untold -= revocation.partitions
             self._reading.assign(left, by_hand=False)
-            self._unread.forget(wanted.partitions)
-            kind = "lost" if wanted.lost else "revoked"
-            self._note(kind, owned, generation, wanted.reason, began)
+            self._unread.forget(revocation.partitions)
+            kind = "lost" if revocation.lost else "revoked"
+            self._note(kind, owned, generation, revocation.reason, began)
         if interruptions:
             raise interruptions.pop()
 
-    def _assign(self, wanted: AssignWanted) -> Steps[None]:
+    def _assign(self, assignment: AssignWanted) -> Steps[None]:
         """Take partitions over, and tell the listener.
 
         If the listener is interrupted (Ctrl-C, a cancellation), it hears of the same partitions
@@ -290,15 +294,19 @@ class Membership:
         """
         began = self._core.now()
         group = self.group
-        if group.is_over(wanted.membership):  # the loss of what was read before is told next
-            self._core.call(lambda now: group.handle_assigned(wanted, now))
+        if group.is_over(assignment.membership):  # the loss of what was read before is told next
+            self._core.call(lambda now: group.handle_assigned(assignment, now))
             return
-        added = wanted.partitions - frozenset(self._reading.intake.partitions)
-        self._untold = told = added | (self._untold & wanted.partitions)
-        kept = [it for it in self._reading.intake.partitions if it in wanted.partitions]
+        added = assignment.partitions - frozenset(self._reading.intake.partitions)
+        self._untold = told = added | (self._untold & assignment.partitions)
+        kept = [
+            partition
+            for partition in self._reading.intake.partitions
+            if partition in assignment.partitions
+        ]
         self._reading.assign([*kept, *sorted(added)], by_hand=False)
         self._has_had_partitions = True
-        self._core.call(lambda now: group.handle_assigned(wanted, now))
+        self._core.call(lambda now: group.handle_assigned(assignment, now))
         try:
             if self._listener is not None:
                 yield Invoke(self._listener.on_partitions_assigned, (self._consumer, sorted(told)))
@@ -307,7 +315,7 @@ class Membership:
             self._untold = frozenset()
             raise
         finally:
-            self._note("assigned", added, wanted.generation, wanted.reason, began)
+            self._note("assigned", added, assignment.generation, assignment.reason, began)
 
     def _note(
         self,
@@ -404,7 +412,11 @@ class Membership:
         """Refuse offsets of partitions that this member does not own: others may own them now."""
         if not self.is_subscribed:
             return
-        foreign = [it for it in offsets if self._reading.intake.read_partition(it) is None]
+        foreign = [
+            partition
+            for partition in offsets
+            if self._reading.intake.read_partition(partition) is None
+        ]
         if foreign:
             raise CommitFailedError(
                 f"{', '.join(map(str, foreign))}: not assigned to this consumer "
@@ -463,7 +475,9 @@ class Membership:
     def _commit_before_revocation(
         self, owned: frozenset[TopicPartition], deadline: float
     ) -> Steps[None]:
-        offsets = {it: at for it, at in self._unread.covered().items() if it in owned}
+        offsets = {
+            partition: at for partition, at in self._unread.covered().items() if partition in owned
+        }
         try:
             if offsets:
                 yield from self.commit(offsets, deadline, is_last=True)

@@ -24,7 +24,7 @@ class ConsumerQueries:
     """What one consumer's user asks about offsets and groups."""
 
     def __init__(self, control: ConsumerControl, waits: Waits, call: Calls) -> None:
-        """Begin with no query.
+        """Start with no commit under way.
 
         Args:
             control: answers on the control thread.
@@ -62,13 +62,13 @@ class ConsumerQueries:
         """Return the group's committed offsets, of all partitions if `partitions` is None."""
         group = self._group()
         answer: Answer[dict[TopicPartition, OffsetAndMetadata | None]] = Answer()
-        wanted = None if partitions is None else list(partitions)
+        requested = None if partitions is None else list(partitions)
         cancels: list[Callable[[], None]] = []
 
         def ask(now: float) -> None:
-            for partition in wanted or ():
+            for partition in requested or ():
                 self._control.cluster.want_topic(partition.topic, now)
-            cancels.append(group.committed.fetch(wanted, answer.set))
+            cancels.append(group.committed.fetch(requested, answer.set))
 
         self._call(ask)
         try:

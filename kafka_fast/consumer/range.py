@@ -90,7 +90,7 @@ class RecordRange:
         timeout: float,
         max_records: int,
     ) -> None:
-        """Begin to fetch.
+        """Assign the ranges that are not empty, so that the consumer fetches them.
 
         Args:
             consumer: reads the records; this object closes it.
@@ -100,7 +100,7 @@ class RecordRange:
         """
         self.ranges = ranges
         self._consumer = consumer
-        consumer.assign_ranges({it: span for it, span in ranges.items() if span})
+        consumer.assign_ranges({partition: span for partition, span in ranges.items() if span})
         self._steps = consumer.read(timeout, max_records)
         self._is_over = False  # the iteration has come to its end
 

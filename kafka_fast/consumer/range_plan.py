@@ -76,7 +76,7 @@ class RangePlan:
                 "config of read_range",
                 "read_range('topic', bootstrap_servers='localhost:9092')",
             )
-            given, keywords = conceal(config or {}, "consumer"), conceal(properties, "consumer")
+            mapping, keywords = conceal(config or {}, "consumer"), conceal(properties, "consumer")
         finally:
             del config, properties  # a traceback that has this frame shows no secret
         self._by = kind_of(by, start, end)
@@ -85,11 +85,11 @@ class RangePlan:
         self._is_offset_said = by is not None
         self._named = partitions_named(topics)
         self._check_points(start, end)
-        names = {key.name for name in (*given, *keywords) if (key := own_key(name))}
+        names = {key.name for name in (*mapping, *keywords) if (key := own_key(name))}
         if "group.id" in names:
             raise UsageError("a range is read without a group: leave group.id out")
         own = {name: value for name, value in OWN_DEFAULTS.items() if name not in names}
-        self.config: dict[str, Any] = {**given, **own}
+        self.config: dict[str, Any] = {**mapping, **own}
         self.keywords: dict[str, Any] = keywords
 
     def _check_points(self, start: Bound, end: Bound) -> None:
@@ -98,8 +98,8 @@ class RangePlan:
         Those by partition are checked by `find`, which knows the partitions.
         """
         low, high = (
-            None if it is None or isinstance(it, Mapping) else point_of(it, self._by)
-            for it in (start, end)
+            None if bound is None or isinstance(bound, Mapping) else point_of(bound, self._by)
+            for bound in (start, end)
         )
         check_order(low, high, self._by)
 
@@ -115,7 +115,7 @@ class RangePlan:
             KafkaTimeoutError: The brokers did not describe the partitions in time.
         """
         partitions = yield from self._partitions(calls)
-        lows, highs = (bounds_of(given, partitions, self._by) for given in self._bounds)
+        lows, highs = (bounds_of(bound, partitions, self._by) for bound in self._bounds)
         for partition in partitions:
             bounds = lows.get(partition), highs.get(partition)
             check_order(*bounds, self._by, f"the range of {partition}")
@@ -135,14 +135,16 @@ class RangePlan:
 
     def _partitions(self, calls: ConsumerCalls) -> Steps[list[TopicPartition]]:
         """Return the named partitions, and all partitions of named topics, without duplicates."""
-        found: dict[TopicPartition, None] = {}
-        for it in self._named:
-            if isinstance(it, str):
-                infos = yield from calls.partitions_for(it, None, refresh=False)
-                found.update(dict.fromkeys(TopicPartition(it, info.partition) for info in infos))
+        partitions: dict[TopicPartition, None] = {}
+        for item in self._named:
+            if isinstance(item, str):
+                infos = yield from calls.partitions_for(item, None, refresh=False)
+                partitions.update(
+                    dict.fromkeys(TopicPartition(item, info.partition) for info in infos)
+                )
             else:
-                found[it] = None
-        return list(found)
+                partitions[item] = None
+        return list(partitions)
 
 
 def offsets_by_time(calls: ConsumerCalls, times: Mapping[TopicPartition, int]) -> Steps[Offsets]:
@@ -154,8 +156,8 @@ def offsets_by_time(calls: ConsumerCalls, times: Mapping[TopicPartition, int]) -
     """
     if not times:
         return {}
-    found = yield from calls.offsets_by_time(times, None)
-    return {partition: found[partition].offset for partition in times}
+    offsets = yield from calls.offsets_by_time(times, None)
+    return {partition: offsets[partition].offset for partition in times}
 
 
 def _by_offset(

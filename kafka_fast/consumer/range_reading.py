@@ -31,7 +31,7 @@ class RangeReading(ConsumerBase):
     def assign_ranges(self, ranges: Mapping[TopicPartition, range]) -> None:
         """Read each partition from the first offset of its range to the last."""
         with self._turn:
-            self._reading.ends.update({it: span.stop for it, span in ranges.items()})
+            self._reading.ends.update({tp: span.stop for tp, span in ranges.items()})
             self._reading.assign(ranges)
             for partition, span in ranges.items():
                 self._reading.seek(partition, span.start)
@@ -41,9 +41,9 @@ class RangeReading(ConsumerBase):
         with self._turn:
             at = self._reading.intake.positions()
             left = [
-                it
-                for it in self._reading.intake.partitions
-                if it not in at or at[it].offset < self._reading.ends[it]
+                partition
+                for partition in self._reading.intake.partitions
+                if partition not in at or at[partition].offset < self._reading.ends[partition]
             ]
             if len(left) < len(self._reading.intake.partitions):
                 self._reading.assign(left)
@@ -65,14 +65,16 @@ class RangeReading(ConsumerBase):
     def positions(self) -> dict[TopicPartition, int]:
         """Return the position of each partition that has one."""
         with self._turn:
-            return {it: at.offset for it, at in self._reading.intake.positions().items()}
+            return {
+                partition: at.offset for partition, at in self._reading.intake.positions().items()
+            }
 
 
 class RangeProgress:
     """Whether the reading of ranges makes progress."""
 
     def __init__(self, consumer: RangeReading, timeout: float) -> None:
-        """Begin to watch.
+        """Record the time and the positions, from which progress is measured.
 
         Args:
             consumer: reads the ranges.

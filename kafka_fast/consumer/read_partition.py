@@ -75,7 +75,7 @@ class ReadPartition(Value, frozen=False, eq=False):
             obstacle = "" if fetched.obstacle is None else f"; {fetched.obstacle.text}"
             return f"{self.partition}: {fetched.where}, {read}{obstacle}"
         said = f"{self.partition}: {state.name}, {read}"
-        return "; ".join(it for it in (said, raises, str(fetched)) if it)
+        return "; ".join(part for part in (said, raises, str(fetched)) if part)
 
     def _state(self, raises: str, *, is_at_end: bool) -> ReadState | None:
         """Return the state that hides the control plane's; None: there is none."""

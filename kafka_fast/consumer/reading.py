@@ -62,7 +62,7 @@ class Reading:
         host: Host,
         call: Calls,
     ) -> None:
-        """Begin with nothing assigned.
+        """Make the intake; no partition is assigned yet.
 
         Args:
             settings: the consumer's configuration.

@@ -47,7 +47,6 @@ class RecordHandover:
     __slots__ = ("is_settled", "rest", "rest_before", "slices", "taken", "undo_rest")
 
     def __init__(self) -> None:
-        """Begin with nothing taken."""
         self.slices: list[RecordSlice] = []
         """Slices of fetched records."""
         self.taken: list[Taken] = []
@@ -69,8 +68,8 @@ class RecordHandover:
     def before(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """The position, before the call, of each partition whose records were taken."""
         before = {} if self.rest_before is None else dict(self.rest_before)
-        for it in self.taken:
-            before.setdefault(it.partition, OffsetAndMetadata(it.position, it.leader_epoch))
+        for note in self.taken:
+            before.setdefault(note.partition, OffsetAndMetadata(note.position, note.leader_epoch))
         return before
 
     def settle(self) -> ConsumerRecords:

@@ -34,7 +34,7 @@ class ConsumerSteps:
         settings: ConsumerSettings,
         refill: Refill,
     ) -> None:
-        """Begin with nothing to read.
+        """Make the consumer's `Unread` and `Membership`.
 
         Args:
             consumer: the argument of listeners.
@@ -51,7 +51,7 @@ class ConsumerSteps:
     # Records
 
     def begin_poll(self) -> None:
-        """Begin a poll: automatic commits cover the records that the user got before.
+        """Start a poll: automatic commits then cover all records that the user got before it.
 
         Raises:
             UsageError: nothing is subscribed or assigned.
@@ -121,7 +121,7 @@ class ConsumerSteps:
         at = {}
         for partition in ends:
             at[partition] = yield from self.position(partition, deadline)
-        return {it: max(0, ends[it] - at[it]) for it in ends}
+        return {tp: max(0, ends[tp] - at[tp]) for tp in ends}
 
     # The end
 

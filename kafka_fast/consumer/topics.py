@@ -24,7 +24,7 @@ class ConsumerTopics(TopicWaits):
     """The questions about topics of one consumer's user."""
 
     def __init__(self, control: ConsumerControl, waits: Waits, host: Host, call: Calls) -> None:
-        """Begin with no question.
+        """Log long waits as `kafka_fast.consumer`, with the client's id.
 
         Args:
             control: knows the cluster.

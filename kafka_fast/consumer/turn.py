@@ -169,6 +169,5 @@ class Closing:
     __slots__ = ("caller", "has_turn")
 
     def __init__(self) -> None:
-        """Begin without the turn."""
         self.caller: Caller | None = None
         self.has_turn = False

@@ -44,7 +44,7 @@ class Unread:
     """The unread records of a consumer's iteration. User's thread only."""
 
     def __init__(self, reading: Reading, refill: Refill) -> None:
-        """Begin without records.
+        """Register `forget` with `reading`, which calls it for the partitions of recreated topics.
 
         Args:
             reading: knows the positions, and reports recreated topics.
@@ -152,7 +152,7 @@ class Unread:
         self._given_up.update(self._first_in_hand(is_interrupted=is_interrupted))
 
     def interrupt(self) -> None:
-        """Have the next record of a loop need attention. Any thread."""
+        """Make the loop ask the consumer before its next record. Any thread."""
         if self._iterator is not None:
             self._iterator.interrupt()
 
@@ -250,7 +250,7 @@ class Unread:
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         """Put records of resumed partitions back into the iteration."""
-        back = {it: self._held[it] for it in partitions if it in self._held}
+        back = {tp: self._held[tp] for tp in partitions if tp in self._held}
         if back:
             self._go_on_with([*back.values(), self._rest()])
             for partition in back:

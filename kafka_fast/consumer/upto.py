@@ -24,8 +24,8 @@ def offsets_of(upto: Upto) -> dict[TopicPartition, OffsetAndMetadata]:
         UsageError: the argument has another type, or an offset is negative.
     """
     if isinstance(upto, ConsumerRecords):
-        found: dict[TopicPartition, OffsetAndMetadata] = upto.next_offsets()
-        return found
+        offsets: dict[TopicPartition, OffsetAndMetadata] = upto.next_offsets()
+        return offsets
     if isinstance(upto, ConsumerRecord):
         partition = TopicPartition(upto.topic, upto.partition)
         return {partition: OffsetAndMetadata(upto.offset + 1, upto.leader_epoch)}

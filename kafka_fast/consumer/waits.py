@@ -69,7 +69,7 @@ class Waits:
         *,
         memory: float,
     ) -> None:
-        """Begin with nothing that ends a wait.
+        """Start without a wakeup, a failure or a closing caller: each of them ends waits.
 
         Args:
             control: knows whether the client can go on, and its troubles with brokers.
@@ -184,7 +184,7 @@ class Waits:
         """
         reasons = [] if missing is None else [missing]
         reasons += around(self._control.connections, now, min(began, now - self._memory))
-        why = "; ".join(it.text for it in reasons if it.text)
+        why = "; ".join(reason.text for reason in reasons if reason.text)
         limit = "" if deadline - began > NO_LIMIT else f" up to {in_seconds(deadline - began)}"
         return Waiting(f"{what}: waiting{limit}" + (f"; {why}" if why else ""))
 
@@ -242,13 +242,17 @@ class Waits:
         """
         now = self._now()
         since = now - self._memory
-        found = around(
+        troubles = around(
             self._control.connections, now, since if began is None else min(began, since)
         )
-        known = [it for it in reasons if it is not None]
-        said = "; ".join(it.text for it in known)
+        known = [reason for reason in reasons if reason is not None]
+        said = "; ".join(reason.text for reason in known)
         # A trouble whose error a reason names is not named again.
-        more = [it for it in found if it.cause is None or str(it.cause) not in said]
+        more = [
+            trouble
+            for trouble in troubles
+            if trouble.cause is None or str(trouble.cause) not in said
+        ]
         return late(what, *known, *more)
 
     def wakeup(self) -> None:
@@ -263,7 +267,7 @@ class Waits:
             return self.closer == caller
 
     def give_up_closing(self, caller: Caller) -> None:
-        """Note that a caller does not close the consumer after all. Any thread."""
+        """Let another caller be the closer, if this caller was. Any thread."""
         with self._claims:
             if self.closer == caller:
                 self.closer = None

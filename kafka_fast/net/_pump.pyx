@@ -194,7 +194,7 @@ cdef class LoopEvent:
         cdef loop_event** place
         if self.event.fd < 0:
             return
-        if getpid() == self.owner_pid:  # in a forked child the lock may be held for ever
+        if getpid() == self.owner_pid:  # in a forked child the lock may be held forever
             kf_lock(&self.machine.state.loops_lock)
             place = &self.machine.state.loops
             while place[0] != &self.event:
@@ -318,7 +318,7 @@ cdef void nap(sender_state* sender, int event) noexcept nogil:
 
 
 cdef void sleep_until(poller* it, const thread_state* state, double until) noexcept nogil:
-    """Sleep until a socket, a wake-up or `until` (0: for ever), and mark the readable links."""
+    """Sleep until a socket, a wake-up or `until` (0: no limit), and mark the readable links."""
     cdef sender_state* sender = state.sender
     cdef kf_link* link = sender.links
     cdef timespec timeout

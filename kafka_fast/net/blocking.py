@@ -20,7 +20,7 @@ class BlockingDriver:
     """Runs steps in the calling thread; any number of threads may call at a time."""
 
     def __init__(self, wake: Wake, now: Callable[[], float]) -> None:
-        """Begin with no waiters.
+        """Drive steps whose callers sleep on `wake` and read the time from `now`.
 
         Args:
             wake: of the client.

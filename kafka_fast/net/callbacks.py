@@ -28,7 +28,7 @@ class CallbackThread:
     """The callback thread of one producer. Any thread."""
 
     def __init__(self, queues: Queues, machine: Machine, users: Wake) -> None:
-        """Begin without a thread.
+        """Prepare the thread; `start` starts it.
 
         Args:
             queues: hold the batches that have the callbacks.

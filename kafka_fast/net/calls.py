@@ -15,7 +15,7 @@ class Calls:
     """Functions of `now` that the control thread is to call, in the order of arrival."""
 
     def __init__(self, host: Host) -> None:
-        """Begin with no functions.
+        """Start with no function waiting; each call of this object adds one.
 
         Args:
             host: wakes the control thread.

@@ -96,7 +96,7 @@ class ClientCore(ABC):
         self._has_commands = False  # there were too many for the last turn
 
     def _start(self) -> None:
-        """Begin to take turns: the last step of making a client."""
+        """Have the host give turns: the last step of making a client."""
         self._host.start(self, self.plane)
         process_life.add(self)
 
@@ -122,7 +122,7 @@ class ClientCore(ABC):
 
     @abstractmethod
     def begin_exit(self) -> None:
-        """Begin the work that must be done before the process ends; wait for nothing."""
+        """Start the work that must be done before the process ends, and do not wait for it."""
 
     @abstractmethod
     def wait_exit(self, timeout: float) -> bool:
@@ -185,7 +185,9 @@ class ClientCore(ABC):
         """Run calls, handle events, do what is due, carry out commands."""
         self.control.begin_turn(now)
         self.call.run(now)
-        for link_id in [it for it, deadline in self._connecting.items() if deadline <= now]:
+        for link_id in [
+            overdue for overdue, deadline in self._connecting.items() if deadline <= now
+        ]:
             self._drop(link_id)  # the control plane lets its connection time out, too
         self._handle_events(now)
         if now >= self._touch_at:
@@ -249,12 +251,12 @@ class ClientCore(ABC):
     # ---- what the host reports ----
 
     def handle_connected(self, link_id: int, now: float) -> None:
-        """Note that the link is open; the data plane has it."""
+        """Tell the control plane that the link is open; the data plane has it."""
         del self._connecting[link_id]
         self.control.connections.handle_connected(link_id, now)
 
     def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
-        """Note that a link could not be opened."""
+        """Tell the control plane that a link could not be opened."""
         del self._connecting[link_id]
         self.control.connections.handle_connect_failed(link_id, error, now)
 
@@ -288,6 +290,6 @@ class ClientCore(ABC):
         """Pass the result of a function that was called aside to who asked for it. Any thread."""
         self.call(partial(done, result))
 
-    def _take_addresses(self, owner: ConnectionKey, host: str, found: Addresses) -> None:
+    def _take_addresses(self, owner: ConnectionKey, host: str, addresses: Addresses) -> None:
         """Pass the result of a look-up to the control plane. Any thread."""
-        self.call(lambda now: self.control.connections.handle_resolved(owner, host, found, now))
+        self.call(lambda now: self.control.connections.handle_resolved(owner, host, addresses, now))

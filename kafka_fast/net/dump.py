@@ -18,7 +18,7 @@ class LinkDump:
     """Collects the data plane's answers, one per link; one caller asks while others wait."""
 
     def __init__(self, plane: DataPlane, name: Callable[[int, int], str], host: Host) -> None:
-        """Begin without lines.
+        """Start with no dump under way; `ask` requests one.
 
         Args:
             plane: owns the links.

@@ -62,7 +62,7 @@ class Host(Protocol):
     """How the client says who it is; None: brokers do not ask."""
 
     def start(self, client: Client, plane: DataPlane) -> None:
-        """Begin to give turns to both planes. If a part of the start fails, undo the others."""
+        """Give both planes turns from now on. If a part of the start fails, undo the others."""
 
     def stop(self, patience: float | None = None) -> bool:
         """End the turns and give up unfinished connects. Any thread, the control thread too.
@@ -98,7 +98,7 @@ class Host(Protocol):
         """Let the client take a turn soon. Any thread."""
 
     def connect(self, command: OpenLink, now: float) -> None:
-        """Begin to open a link. The client hears how that ends, unless it drops the link first."""
+        """Start to open a link; report the result to the client, unless it drops the link first."""
 
     def drop(self, link_id: int) -> None:
         """Give up a link that is still being opened."""

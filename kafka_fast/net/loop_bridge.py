@@ -1,7 +1,7 @@
 """Finds what an asyncio event loop awaits of a producer's records.
 
-The loop's reader of this client takes those that have ended, once for however many batches those
-are (see `loop_readers`).
+The loop's reader of this client takes the records that have ended, once for any number of batches
+(see `loop_readers`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ class LoopBridge:
     """Holds, for each event loop, the records of one client's queues that the loop awaits."""
 
     def __init__(self, queues: Queues, readers: LoopReaders) -> None:
-        """Begin without loops."""
         self._queues = queues
         self._readers = readers
 

@@ -38,7 +38,7 @@ class LoopReader:
     """One client's event in one loop. The loop's thread only."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, readers: LoopReaders) -> None:
-        """Begin to listen.
+        """Add the client's event to the readers of the loop.
 
         Args:
             loop: runs in this thread.
@@ -79,7 +79,7 @@ class LoopReaders:
     """The readers of one client. Any thread, but for the loops' own readers."""
 
     def __init__(self, machine: Machine, now: Callable[[], float]) -> None:
-        """Begin without readers.
+        """Start without readers; `of` adds the reader of a loop.
 
         Args:
             machine: raises the readers' events.

@@ -49,7 +49,6 @@ class Sleeper:
     __slots__ = ("_wake_up", "is_awake")
 
     def __init__(self) -> None:
-        """Begin before the sleep."""
         self.is_awake = False
         """Whether it was woken."""
         self._wake_up: Callable[[], object] | None = None
@@ -69,7 +68,7 @@ class LoopDriver:
     """Runs the steps of one client in the tasks of event loops."""
 
     def __init__(self, wake: Wake, readers: LoopReaders, now: Callable[[], float]) -> None:
-        """Begin with no waiters.
+        """Drive steps whose tasks the loops' `readers` resume.
 
         Args:
             wake: of the client.
@@ -93,7 +92,7 @@ class LoopDriver:
             self._go_on(was_counted=True)
 
     def _go_on(self, *, was_counted: bool) -> None:
-        """Begin the share of a task that goes on; it may be among those that could run."""
+        """Start the time share of a resumed task; if it was counted as runnable, uncount it."""
         begin_share(self._now())
         if was_counted:
             add_runnable(-1)

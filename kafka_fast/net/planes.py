@@ -15,7 +15,7 @@ def producer_plane(environment: Environment, settings: ProducerSettings) -> Data
         environment,
         max_frame=settings.receive_message_max_bytes,
         request_timeout=settings.request_timeout,
-        max_idle=max(settings.connections_max_idle_ms, 0) / 1000,  # for ever: -1 in Kafka, 0 here
+        max_idle=max(settings.connections_max_idle_ms, 0) / 1000,  # no limit: -1 in Kafka, 0 here
     )
 
 

@@ -1,6 +1,6 @@
 """Objects that are known as long as somebody else keeps them: for the end of a process, and forks.
 
-`weakref.WeakSet` does not do: while one thread goes through it, another one may add or discard,
+`weakref.WeakSet` is not safe here: while one thread iterates, another may add or discard objects,
 and Python raises RuntimeError. Here one step copies all references.
 """
 
@@ -17,11 +17,10 @@ class Registry(Generic[T]):
     """Weakly referenced objects. Any thread, also in a finalizer."""
 
     def __init__(self) -> None:
-        """Begin without objects."""
         self._refs: dict[int, weakref.ref[T]] = {}  # by id; an entry goes before its id is free
 
     def add(self, item: T) -> None:
-        """Know this object from now on."""
+        """Add an object; it leaves the registry when it is freed."""
         key, refs = id(item), self._refs
 
         def forget(_: weakref.ref[T]) -> None:
@@ -30,17 +29,17 @@ class Registry(Generic[T]):
         refs[key] = weakref.ref(item, forget)
 
     def discard(self, item: T) -> None:
-        """Know this object no longer."""
+        """Remove an object, if it is there."""
         self._refs.pop(id(item), None)
 
     def clear(self) -> None:
-        """Know no object."""
+        """Remove all objects."""
         self._refs.clear()
 
     def __iter__(self) -> Iterator[T]:
-        """Go through the objects that are there now; others may come and go meanwhile."""
-        found = [ref() for ref in self._refs.copy().values()]
-        return iter([item for item in found if item is not None])
+        """Iterate over the objects as of now; others may be added or removed meanwhile."""
+        objects = [ref() for ref in self._refs.copy().values()]
+        return iter([item for item in objects if item is not None])
 
     def __len__(self) -> int:
         """Return how many objects there are."""

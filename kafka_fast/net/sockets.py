@@ -28,14 +28,14 @@ def resolve(host: str, done: Callable[[Addresses], None]) -> None:
 
     def look_up() -> None:
         try:
-            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except OSError as error:
             done(error)
             return
         except ValueError:  # brokers may advertise anything: labels that are empty or too long
             done(OSError(errno.EINVAL, "it is no host name"))
             return
-        done(tuple(dict.fromkeys(str(address[4][0]) for address in found)))
+        done(tuple(dict.fromkeys(str(address[4][0]) for address in addresses)))
 
     try:
         threading.Thread(target=look_up, name="kf-dns", daemon=True).start()

@@ -59,7 +59,7 @@ class ThreadedHost:
     """The threads and sockets of one client. Only the running control thread keeps the client."""
 
     def __init__(self, settings: CommonSettings, callers: Callers | None = None) -> None:
-        """Begin without threads.
+        """Make what the threads use, such as the TLS connector; `start` starts the threads.
 
         Args:
             settings: the client's configuration.
@@ -71,7 +71,7 @@ class ThreadedHost:
         self._settings = settings
         self.callers = Threads() if callers is None else callers
         # The host's own, seeded by the operating system: a forked process must not repeat what its
-        # parent does, and a call of the system for each float is dear. Not a method: see `now`.
+        # parent does, and a system call for each float would be slow. Not a method: see `now`.
         chance = random.Random()
         self.random = chance.random
         self.random_bits = partial(chance.getrandbits, 63)
@@ -87,7 +87,7 @@ class ThreadedHost:
         self._client: Client | None = None  # while its control thread runs
         self._connecting: dict[int, Connecting] = {}
         self._is_stopping = False
-        # `is_alive` does not do: before Python 3.13 it says False after an interrupted `join`.
+        # `is_alive` is not enough: before Python 3.13 it returns False after an interrupted `join`.
         self._has_ended = threading.Event()
 
     # ---- the life of the threads ----
@@ -239,7 +239,7 @@ class ThreadedHost:
         call_in_thread("kf-assignor", function, done)
 
     def connect(self, command: OpenLink, now: float) -> None:
-        """Begin to connect a socket."""
+        """Start a non-blocking connect and watch its socket; report an immediate failure."""
         try:
             connecting = begin_connect(command, self._settings)
         except OSError as error:

@@ -22,7 +22,7 @@ class TopicWaits(ABC):
     """The waits of one client's callers; a subclass knows the client."""
 
     def __init__(self, now: Callable[[], float], log: Log, refusals: Refusals) -> None:
-        """Begin with no waiters.
+        """Start with no caller waiting and no topic settled.
 
         Args:
             now: returns monotonic seconds.
@@ -145,7 +145,7 @@ class TopicWaits(ABC):
         return counts_success or self._settled[topic] is not None
 
     def settle(self, topic: str, error: KafkaError | None) -> None:
-        """Note that a topic is known (None), or why it cannot be used. Control thread."""
+        """Record that a topic is known (None), or why it cannot be used. Control thread."""
         self._settled[topic] = error
 
     def fail(self, failure: KafkaError) -> None:

@@ -1,9 +1,9 @@
 """Functions that may block or take long, each called in a thread of its own.
 
 A user's function, an identity provider or a key derivation may block or take long, and cannot be
-interrupted. A login that waits too long gives its work up, and the next one tries again, because
-what hangs may have hung only once. So that a function which never returns does not take a thread
-for each try, only a few pieces of a client's login work may hang.
+interrupted. A login that waits too long gives its work up. The next login tries again, because the
+function may have hung only once. Each call that never returns keeps a thread, so only a few pieces
+of a client's login work may hang.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LoginWork:
     """The work of one client's logins. Thread: control."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        """Begin without work.
+        """Start with no work under way.
 
         Args:
             now: returns seconds.

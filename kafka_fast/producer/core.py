@@ -127,7 +127,7 @@ class ProducerCore(ClientCore):
         self._callbacks.wake()
 
     def note_lost(self) -> None:
-        """Note that records were lost of which only the log tells."""
+        """Set the exit status of the process, if exit.status.on.loss asks for one."""
         if self.queues.exit_status:
             process_life.end_with(self.queues.exit_status)
 

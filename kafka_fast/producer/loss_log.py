@@ -28,14 +28,13 @@ INTERVAL = 10.0
 """Seconds between two lines of one producer, at least."""
 
 _all_queues: Registry[Queues] = Registry()
-"""Those of all producers whose handles may still tell of failures."""
+"""The queues of all producers whose handles may still tell of failures."""
 
 
 class LossLog:
     """Logs the unobserved failures of one producer. Thread: control."""
 
     def __init__(self, queues: Queues) -> None:
-        """Begin with nothing to log."""
         self._queues = queues
         self._due = NEVER
         self._logged_at = -INTERVAL

@@ -27,7 +27,6 @@ class RoomWait:
     __slots__ = ("began", "tell_at", "topic")
 
     def __init__(self, topic: str, began: float) -> None:
-        """Begin to wait."""
         self.topic = topic
         self.began = began
         self.tell_at = began + LONG
@@ -37,7 +36,7 @@ class ProducerSteps:
     """The calls of one producer that may wait."""
 
     def __init__(self, core: ProducerCore, max_block: float) -> None:
-        """Begin with no caller.
+        """Bind the waits to one producer and its max.block.ms.
 
         Args:
             core: does the work.
@@ -47,7 +46,7 @@ class ProducerSteps:
         self._max_block = max_block
 
     def begin_room(self, topic: str) -> RoomWait:
-        """Begin a wait for room, which was not found for a record of this topic."""
+        """Count a send to this topic that found no room, and return its wait, which begins now."""
         self._core.queues.count_blocked()
         return RoomWait(topic, self._core.now())
 

@@ -27,7 +27,7 @@ class ProducerTopics(TopicWaits):
     def __init__(
         self, control: ProducerControl, queues: Queues, host: Host, call: Calls, max_block: float
     ) -> None:
-        """Begin with no waiters.
+        """Log long waits as `kafka_fast.producer`, with the client's id.
 
         Args:
             control: knows the cluster.

@@ -49,12 +49,12 @@ LEVELS = {
 
 def codecs_available() -> dict[str, str | None]:
     """Return the implementation of each codec: "native", "package", or None if there is none."""
-    found: dict[str, str | None] = {}
+    implementations: dict[str, str | None] = {}
     for codec in Codec:
         if codec is not Codec.NONE:
             by = "package" if codec not in _NATIVE and fallback.available(codec) else None
-            found[codec.name.lower()] = "native" if codec in _NATIVE else by
-    return found
+            implementations[codec.name.lower()] = "native" if codec in _NATIVE else by
+    return implementations
 
 
 def check_level(codec: Codec, level: int | None) -> int:

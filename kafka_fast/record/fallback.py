@@ -135,11 +135,11 @@ def _decompress_snappy_block(block: memoryview, plain: Plain) -> None:
         raise CorruptBatchError(f"snappy: {len(block)} bytes cannot hold the {declared} declared")
     view = plain.reserve(declared)
     try:
-        given = snappy.decompress_raw_into(block, view)
+        written = snappy.decompress_raw_into(block, view)
     except Exception as error:  # cramjam's own class; nothing else is raised by it
         raise CorruptBatchError(f"snappy: {error}") from error
-    if given != declared:
-        raise CorruptBatchError(f"snappy: {given} bytes where {declared} were declared")
+    if written != declared:
+        raise CorruptBatchError(f"snappy: {written} bytes where {declared} were declared")
 
 
 def _decompress_gzip(data: memoryview, plain: Plain) -> None:
@@ -151,12 +151,12 @@ def _decompress_gzip(data: memoryview, plain: Plain) -> None:
             pos += len(piece)
             # A piece that gives more than _PIECE_OUT is not used up: its rest is the next piece.
             try:
-                given = member.decompress(piece, _PIECE_OUT)
+                output = member.decompress(piece, _PIECE_OUT)
             except zlib.error as error:
                 raise CorruptBatchError(f"gzip: {error}") from error
-            plain.append(given)
+            plain.append(output)
             pos -= len(member.unused_data if member.eof else member.unconsumed_tail)
-            if not (piece or given or member.eof):
+            if not (piece or output or member.eof):
                 raise CorruptBatchError("gzip: the data is cut off")
 
 
@@ -171,11 +171,11 @@ def _decompress_lz4(data: memoryview, plain: Plain) -> None:
             piece = data[pos : pos + _PIECE_IN].tobytes() if hungry else b""
             pos += len(piece)
             try:
-                given = decoder.decompress(piece, max_length=_PIECE_OUT)
+                output = decoder.decompress(piece, max_length=_PIECE_OUT)
             except RuntimeError as error:
                 raise CorruptBatchError(f"lz4: {error}") from error
-            plain.append(given)
-            if hungry and not (piece or given or decoder.eof):
+            plain.append(output)
+            if hungry and not (piece or output or decoder.eof):
                 raise CorruptBatchError("lz4: the data is cut off")
         pos -= len(decoder.unused_data or b"")
 
@@ -207,20 +207,20 @@ def _decompress_zstd_frame(zstandard: ModuleType, data: memoryview, plain: Plain
         return size
     piece = min(max(4 * size, _PIECE_IN), 4 * _PIECE_OUT)
     while True:
-        wanted = min(piece, plain.room)
-        window = min(frame.window_size, len(plain) - begin + wanted)
-        if len(plain) + wanted + window > plain.limit + _ZSTD_BESIDE:
+        room = min(piece, plain.room)
+        window = min(frame.window_size, len(plain) - begin + room)
+        if len(plain) + room + window > plain.limit + _ZSTD_BESIDE:
             raise OverLimitError(
                 f"{len(plain)} bytes, and the frame's window of {frame.window_size} beside them, "
                 f"take more memory than {plain.limit} bytes"
             )
-        given = reader.readinto(plain.reserve(wanted) if wanted else bytearray(1))
-        if given == 0:
-            plain.shorten(wanted)
+        written = reader.readinto(plain.reserve(room) if room else bytearray(1))
+        if written == 0:
+            plain.shorten(room)
             return size
-        if wanted == 0:
+        if room == 0:
             plain.reserve(1)  # raises: there is no room, but more to come
-        plain.shorten(wanted - given)
+        plain.shorten(room - written)
 
 
 def _zstd_frame_size(data: memoryview, pos: int, has_checksum: bool) -> int:

@@ -38,7 +38,7 @@ def is_share_over(double now):
 
 
 def begin_share(double now):
-    """Note that a task goes on after a wait, and begin its share."""
+    """Start the time share of a task that goes on after a wait; `now` is monotonic seconds."""
     global kf_share_end
     kf_share_end = now + max(LEAST, LONGEST / max(1, kf_runnable))
 

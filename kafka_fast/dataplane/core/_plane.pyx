@@ -94,7 +94,7 @@ cdef class DataPlane:
         kf_plane_command(self.plane, command)
 
     def open_gate(self, int32_t link_id, double until):
-        """Let requests pass a link's gate until then (monotonic seconds; 0: for ever).
+        """Let requests pass a link's gate until then (monotonic seconds; 0: no limit).
 
         Then nothing new is sent over the link. What is to be sent waits, in order. When all
         requests in flight have been answered, GATE_SHUT is reported.
@@ -274,7 +274,7 @@ cdef class DataPlane:
 
     def __dealloc__(self):
         if self.plane == NULL or getpid() != self.owner_pid:
-            return  # after a fork the locks may be held for ever by threads that are not here
+            return  # after a fork the locks may be held by threads that the fork did not copy
         sender_destroy(&self.sender)
         kf_plane_destroy(self.plane)
         free(self.plane)

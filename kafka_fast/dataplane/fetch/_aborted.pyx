@@ -28,7 +28,7 @@ cdef class AbortedTransactions:
         return 0
 
     cdef int begin_until(self, int64_t last_offset) except -1:
-        """Begin the transactions that have begun at an offset, or below it."""
+        """Move transactions that begin at `last_offset` or below from `to_come` to `under_way`."""
         while self.to_come:
             first_offset, producer_id = self.to_come[len(self.to_come) - 1]
             if first_offset > last_offset:

@@ -126,7 +126,7 @@ cdef class RecordIterator:
         self.is_left = False
 
     def interrupt(self) -> None:
-        """Have the next record need attention. Any thread."""
+        """Make the loop ask the consumer before its next record. Any thread."""
         self.interruptions += 1
         self.asker = NULL
 

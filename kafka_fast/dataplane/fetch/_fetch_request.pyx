@@ -122,7 +122,7 @@ cdef int32_t whose_turn(const kf_session* session, kf_stream** streams,
 
 
 cdef bint list_all(kf_session* session, kf_stream** streams, int32_t count) noexcept nogil:
-    """Begin a session: an entry for each stream, in the order of the request. False: no memory."""
+    """Clear the session, and list each stream in the order of the request. False: no memory."""
     cdef kf_entry* entry
     cdef int32_t i
     kf_session_clear(session)

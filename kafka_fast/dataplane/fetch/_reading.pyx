@@ -111,7 +111,7 @@ cdef class PartitionReader:
         self.failure = None
 
     def forget_watermarks(self) -> None:
-        """Take what was told of the log's ends for not told."""
+        """Forget the watermarks and the log start offset; -1 means not known."""
         self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
 
     def know_epoch(self, int64_t position, int32_t leader_epoch) -> None:

@@ -171,7 +171,7 @@ cdef class Streams:
             kf_fetcher_want(self.fetcher, handle.stream, INT64_MAX)
         kf_plane_command(self.plane.plane, command)
 
-    # ---- user's thread: what is wanted, and what came ----
+    # ---- user's thread: which records are wanted, and which have arrived ----
 
     def set_paused(self, int64_t stream_id, bint paused):
         """Fetch no more of a stream for a while; what was fetched stays."""
@@ -216,7 +216,7 @@ cdef class Streams:
                 kf_get_long(&stream.log_start_offset))
 
     def forget_watermarks(self, int64_t stream_id):
-        """Take them for not told: they were of a log that is gone."""
+        """Forget a stream's watermarks, which were those of a deleted log."""
         cdef kf_stream* stream = self.stream(stream_id)
         kf_set_long(&stream.high_watermark, -1)
         kf_set_long(&stream.last_stable_offset, -1)

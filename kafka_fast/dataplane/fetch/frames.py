@@ -32,7 +32,7 @@ T = TypeVar("T")
 COLUMNS = (
     "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers",
 )  # fmt: skip
-"""Those of the layout "kafka"."""
+"""The columns of the layout "kafka"."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

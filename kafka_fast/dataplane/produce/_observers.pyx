@@ -431,7 +431,7 @@ cdef int tell_part(Queues queues, kf_batch* batch) except -1:
 
 
 def collect(Queues queues):
-    """Take note of the batches that have ended since the last call, whole or in part.
+    """Hand the batches that have ended since the last call, whole or in part, to their observers.
 
     Failures that nobody can observe are counted. Callbacks are kept for `notify`.
 
@@ -595,6 +595,6 @@ cdef int report_late(Queues queues) except -1:
 
 
 def report_if_dead(Queues queues not None):
-    """Have failures logged that no call can raise any more: the client was dropped. Waits not."""
+    """Have failures of a dropped client logged, which no call can raise now. Does not wait."""
     if queues.unlogged.records and queues.plane.dead and not queues.is_settled:
         report_late(queues)

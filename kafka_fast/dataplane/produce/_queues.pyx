@@ -180,7 +180,7 @@ cdef class Queues:
         return 0 if topic is None else topic.topic.partition_count
 
     def set_available(self, int64_t queue_id, bint available):
-        """Say whether the partition has a leader; the partitioner prefers those that have."""
+        """Say whether the partition has a leader: the partitioner prefers such partitions."""
         kf_set(&self.queue(queue_id).available, available)
 
     def queue_of(self, int64_t queue_id):
@@ -231,7 +231,7 @@ cdef class Queues:
         kf_plane_command(self.producer.plane, command)
 
     def restart_topic(self, str name):
-        """Note that the topic's logs are empty: it was deleted and created again."""
+        """Tell the data plane that the topic was recreated, so that its logs are empty."""
         cdef kf_command* command = kf_command_new(KF_COMMAND_RESTART_TOPIC)
         command.topic = (<TopicQueues>self.topics[name]).topic
         kf_plane_command(self.producer.plane, command)
@@ -364,7 +364,7 @@ cdef class Queues:
             raise UsageError("this producer does not run any more: nothing will be delivered")
 
     def check_may_wait(self):
-        """Raise UsageError if this thread would wait for ever."""
+        """Raise UsageError if this thread would wait forever."""
         self.check_lives()
         if PyThread_get_thread_ident() == self.callback_thread:
             raise UsageError("a delivery callback must not wait for deliveries: it would wait "
@@ -379,7 +379,7 @@ cdef class Queues:
         self.loop_bridge = bridge
 
     def set_guide(self, guide):
-        """Have failures and long waits explained by this, see producer/guide."""
+        """Let `guide` explain failures and long waits; see producer/guide."""
         self.guide = guide
 
     cdef tuple oldest(self):
@@ -569,7 +569,7 @@ cdef class Queues:
 
     def __dealloc__(self):
         if self.producer == NULL or getpid() != self.owner_pid:
-            return  # after a fork the locks may be held for ever by threads that are not here
+            return  # after a fork the locks may be held by threads that the fork did not copy
         # These give up their batches. A batch needs its queue, which the plane frees later.
         self.observers = self.ended = self.last_observations = None
         self.lost = self.unlogged = self.unread = None

@@ -150,7 +150,7 @@ cdef class SendCall(ReadyCall):
         return self.begin_plain(sender) if self.arguments is None else self.begin_other(sender)
 
     cdef object begin_plain(self, AsyncSender sender):
-        """Begin a call that has a topic and a value."""
+        """Send topic, value and key at once and return the handle; None: `rest` sends them."""
         cdef PyObject* topic = self.topic
         cdef PyObject* value = self.value
         cdef PyObject* key = self.key
@@ -173,7 +173,7 @@ cdef class SendCall(ReadyCall):
             Py_XDECREF(key)
 
     cdef object begin_other(self, AsyncSender sender):
-        """Begin a call that has `arguments`."""
+        """Send the record of `arguments` at once and return the handle; None: `rest` sends it."""
         topic, value, key, partition, timestamp_ms, headers, on_delivery = self.arguments
         self.arguments = None
         if on_delivery is None and sender.may_send():

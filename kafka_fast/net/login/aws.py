@@ -134,12 +134,12 @@ class AwsLogin:
         from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 
         self._session = botocore.session.Session(profile=self._profile)
-        found = self._session.get_credentials()
-        if found is None or self._role is None:
-            return found
+        credentials = self._session.get_credentials()
+        if credentials is None or self._role is None:
+            return credentials
         fetcher = AssumeRoleCredentialFetcher(
             self._session.create_client,
-            found,
+            credentials,
             self._role,
             extra_args={"RoleSessionName": self._session_name},
         )

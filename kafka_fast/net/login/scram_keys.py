@@ -25,7 +25,7 @@ class ScramKeyCache:
     """The keys of one user, for the salts that brokers have sent. Any thread that may block."""
 
     def __init__(self, hash_name: str) -> None:
-        """Begin without keys, for sha256 or sha512."""
+        """Derive keys by one hash function: `hash_name` is sha256 or sha512."""
         self._hash = hash_name
         # Keys are found by a digest of the password, which is of no use without this process.
         self._pepper = secrets.token_bytes(32)
@@ -61,7 +61,7 @@ class ScramKeyCache:
         raise AuthenticationError(f"takes no SCRAM password that has {fault}")
 
     def _warn(self) -> None:
-        """Say once what a user would search for long."""
+        """Log once that SASLprep changes the password."""
         if not self._has_warned:
             self._has_warned = True
             log.warning(

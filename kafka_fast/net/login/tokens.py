@@ -27,11 +27,11 @@ __all__ = ["FetchToken", "TokenCache", "World", "refresh_time"]
 log = get_logger(__name__)
 
 FetchToken = Callable[[], Token]
-"""Gets a new token, or raises as `TokenSource.current` does. May block, but not for ever."""
+"""Gets a new token, or raises as `TokenSource.current` does. May block, but not forever."""
 
 
 class World(Value):
-    """What a cache needs of the world."""
+    """The clock, the sleep and the random source of a token cache."""
 
     wall: Callable[[], float] = time.time
     """Returns the Unix time in seconds, in which tokens end."""
@@ -65,7 +65,7 @@ class TokenCache:
     def __init__(
         self, fetch: FetchToken, what: str, settings: SaslSettings, world: World | None = None
     ) -> None:
-        """Begin without a token.
+        """Start without a token; the first call of `current` fetches one.
 
         Args:
             fetch: gets a new token. Called by one thread at a time, but for calls that hang.

@@ -60,16 +60,16 @@ def _asked(provider: Any, config: str | None) -> Token | KafkaConnectionError:
     try:
         extensions: object = ()
         if callable(getattr(provider, "token", None)):
-            given = _settled(provider.token())
+            returned = _settled(provider.token())
             if callable(getattr(provider, "extensions", None)):
                 extensions = _settled(provider.extensions())
         else:
-            given = _settled(provider() if config is None else provider(config))
+            returned = _settled(provider() if config is None else provider(config))
     except Exception as error:  # noqa: BLE001 -- of a user's function
         failure = failed_function(error, "a token")
         failure.__cause__ = error
         return failure
-    return _token_of(given, extensions)
+    return _token_of(returned, extensions)
 
 
 def _settled(result: object) -> object:
@@ -84,9 +84,9 @@ def _settled(result: object) -> object:
     return asyncio.run(settle(result))
 
 
-def _token_of(given: object, extensions: object) -> Token | KafkaConnectionError:
+def _token_of(returned: object, extensions: object) -> Token | KafkaConnectionError:
     """Read what a provider returned: a token, or a token with its end (and more, of librdkafka)."""
-    parts: _Given = given if isinstance(given, tuple) else (given, None)
+    parts: _Given = returned if isinstance(returned, tuple) else (returned, None)
     text, end = (parts[0], parts[1]) if len(parts) in (2, 4) else (None, None)
     if len(parts) == 4:  # librdkafka: token, end, principal (not sent), extensions
         extensions = parts[3]
@@ -96,7 +96,7 @@ def _token_of(given: object, extensions: object) -> Token | KafkaConnectionError
         shape = ", ".join(type(part).__name__ for part in parts)
         return AuthenticationError(
             "needs a token, and the function that returns it returned "
-            + (f"({shape})" if isinstance(given, tuple) else type(given).__name__)
+            + (f"({shape})" if isinstance(returned, tuple) else type(returned).__name__)
             + ": a str is wanted, or (str, Unix time in seconds)"
         )
     if expires_at is not None and expires_at >= MILLISECONDS:

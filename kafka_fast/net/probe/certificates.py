@@ -110,7 +110,7 @@ def certificate_facts(der: bytes) -> CertificateFacts:
     fd = os.memfd_create("kafka_fast", os.MFD_CLOEXEC)
     try:
         os.write(fd, ssl.DER_cert_to_PEM_cert(der).encode())
-        found: dict[str, Any] = decoder._test_decode_cert(f"/proc/self/fd/{fd}")
+        decoded: dict[str, Any] = decoder._test_decode_cert(f"/proc/self/fd/{fd}")
     except (ssl.SSLError, ValueError):
         return CertificateFacts(
             subject="a certificate that cannot be read", issuer="", not_before=0, not_after=0
@@ -118,11 +118,11 @@ def certificate_facts(der: bytes) -> CertificateFacts:
     finally:
         os.close(fd)
     return CertificateFacts(
-        subject=_name(found.get("subject", ())),
-        issuer=_name(found.get("issuer", ())),
-        names=tuple(value for kind, value in found.get("subjectAltName", ()) if kind in NAMES),
-        not_before=int(ssl.cert_time_to_seconds(found["notBefore"])),
-        not_after=int(ssl.cert_time_to_seconds(found["notAfter"])),
+        subject=_name(decoded.get("subject", ())),
+        issuer=_name(decoded.get("issuer", ())),
+        names=tuple(value for kind, value in decoded.get("subjectAltName", ()) if kind in NAMES),
+        not_before=int(ssl.cert_time_to_seconds(decoded["notBefore"])),
+        not_after=int(ssl.cert_time_to_seconds(decoded["notAfter"])),
     )
 
 
@@ -140,4 +140,4 @@ def _name(parts: tuple[tuple[tuple[str, str], ...], ...]) -> str:
     """Return a distinguished name, the most telling part first, without control characters."""
     flat = [f"{_SHORT.get(kind, kind)}={value}" for part in parts for kind, value in part]
     text = ", ".join(reversed(flat))
-    return "".join(it if it.isprintable() else "?" for it in text)
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -21,7 +21,7 @@ AT_A_TIME = 8
 
 
 class ClusterProbe(Value, kw_only=True):
-    """What was found of a cluster."""
+    """The results of probing a cluster's servers and brokers."""
 
     servers: tuple[Probed, ...]
     """The bootstrap servers, in the order of the configuration."""
@@ -59,8 +59,10 @@ def probe_cluster(settings: CommonSettings, timeout: float) -> ClusterProbe:
             address, settings, handshakes, mechanism, node_id=node_id, cluster_id=cluster_id
         ).run()
 
-    servers = _together(partial(probe, it, None, None) for it in settings.bootstrap_servers)
-    known = {it.address: it for it in servers}
+    servers = _together(
+        partial(probe, address, None, None) for address in settings.bootstrap_servers
+    )
+    known = {server.address: server for server in servers}
     ids = _cluster_ids(servers)
     cluster_id = ids[0] if len(ids) == 1 else None
 
@@ -69,17 +71,17 @@ def probe_cluster(settings: CommonSettings, timeout: float) -> ClusterProbe:
             return replace(known[address], node_id=node_id)
         return probe(address, node_id, cluster_id)
 
-    brokers = _together(partial(probe_broker, *it) for it in _brokers(servers))
+    brokers = _together(partial(probe_broker, *broker) for broker in _brokers(servers))
     return ClusterProbe(servers=servers, brokers=brokers, cluster_ids=ids)
 
 
 def _together(probes: Iterable[Callable[[], Probed]]) -> tuple[Probed, ...]:
     """Return what all find, a few at a time; Ctrl-C does not wait for those under way."""
     waiting: queue.SimpleQueue[tuple[Callable[[], Probed], Future[Probed]]] = queue.SimpleQueue()
-    found: list[Future[Probed]] = []
+    futures: list[Future[Probed]] = []
     for probe in probes:
-        found.append(Future())
-        waiting.put((probe, found[-1]))
+        futures.append(Future())
+        waiting.put((probe, futures[-1]))
 
     def work() -> None:
         while True:
@@ -92,9 +94,9 @@ def _together(probes: Iterable[Callable[[], Probed]]) -> tuple[Probed, ...]:
             except BaseException as error:  # noqa: BLE001  # raised again where it is waited for
                 future.set_exception(error)
 
-    for _ in range(min(AT_A_TIME, len(found))):
+    for _ in range(min(AT_A_TIME, len(futures))):
         threading.Thread(target=work, name="kf-probe", daemon=True).start()
-    return tuple(it.result() for it in found)
+    return tuple(future.result() for future in futures)
 
 
 def _brokers(servers: Iterable[Probed]) -> list[tuple[int, Address]]:
@@ -109,5 +111,5 @@ def _brokers(servers: Iterable[Probed]) -> list[tuple[int, Address]]:
 
 
 def _cluster_ids(servers: Iterable[Probed]) -> tuple[str, ...]:
-    found = [it.metadata.cluster_id for it in servers if it.metadata is not None]
-    return tuple(dict.fromkeys(it for it in found if it is not None))
+    ids = [server.metadata.cluster_id for server in servers if server.metadata is not None]
+    return tuple(dict.fromkeys(cluster_id for cluster_id in ids if cluster_id is not None))

@@ -98,5 +98,5 @@ class WatchedHandshakes:
 def _refused_one(chain: tuple[CertificateFacts, ...], verify: int) -> CertificateFacts:
     """Return the certificate that is most likely meant: the broker's own, or one that has ended."""
     if verify == EXPIRED:
-        return min(chain, key=lambda it: it.not_after)
+        return min(chain, key=lambda certificate: certificate.not_after)
     return chain[0]

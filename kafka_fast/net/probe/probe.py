@@ -133,10 +133,10 @@ class Probe:
 
     def _resolve(self, command: ResolveHost) -> None:
         self._reach(Step.DNS)
-        found: queue.SimpleQueue[Addresses] = queue.SimpleQueue()
-        resolve(command.host, found.put)
+        answers: queue.SimpleQueue[Addresses] = queue.SimpleQueue()
+        resolve(command.host, answers.put)
         try:
-            result = found.get(timeout=self._left(command.deadline))
+            result = answers.get(timeout=self._left(command.deadline))
         except queue.Empty:
             self._connection.tick(command.deadline)
             return

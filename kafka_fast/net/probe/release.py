@@ -65,12 +65,12 @@ def release_of(response: ApiVersionsResponse) -> Release:
         told = [name for first, name in _LEVELS if first <= feature.max_version]
         if feature.name == "metadata.version" and told:
             return Release(told[-1], is_told=True)
-    newest = {it.api_key: it.max_version for it in response.api_keys}
-    found = "2.1 or older"
+    newest = {api.api_key: api.max_version for api in response.api_keys}
+    release = "2.1 or older"
     for name, api_key, version in _NEWS:
         if api_key not in newest:
             continue  # the broker lacks that API altogether
         if newest[api_key] < version:
             break
-        found = name
-    return Release(found, is_told=False)
+        release = name
+    return Release(release, is_told=False)

@@ -344,7 +344,7 @@ cdef class Handshakes:
 
     def begin(self, TlsContext context not None, int32_t link_id, int32_t node_id, int fd,
               bytes name not None, bint is_ip, double deadline):
-        """Begin a handshake on a connected socket, which is not the caller's any more.
+        """Start a handshake on a connected socket, which belongs to this object from now on.
 
         Args:
             context: For this connection.

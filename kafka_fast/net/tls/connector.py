@@ -72,7 +72,7 @@ class TlsConnector(ABC):
         """File descriptor that is readable while `take` has something to do."""
 
     def begin(self, connecting: Connecting) -> None:
-        """Begin a handshake on a connected socket.
+        """Start a handshake on a connected socket, or queue the socket while certificates are read.
 
         Raises:
             OSError: it could not begin; the socket is closed.
@@ -112,7 +112,7 @@ class TlsConnector(ABC):
 
     @abstractmethod
     def _shake(self, context: Any, connecting: Connecting, name: str, *, is_ip: bool) -> None:
-        """Begin a handshake.
+        """Start a handshake; `_take` returns how it ended.
 
         Args:
             context: what `make` has returned.

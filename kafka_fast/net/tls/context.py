@@ -60,8 +60,8 @@ def make_context(settings: TlsSettings) -> TlsContext:
 def _choose_suites(context: TlsContext, settings: TlsSettings) -> None:
     tls12, tls13 = ":".join(settings.cipher_suites), ":".join(settings.tls13_cipher_suites)
     if not context.suites(tls12.encode() or None, tls13.encode() or None):
-        given = ", ".join(filter(None, (tls12, tls13)))
-        raise ConfigError(f"ssl.cipher.suites: {given}: {context.reason()}")
+        suites = ", ".join(filter(None, (tls12, tls13)))
+        raise ConfigError(f"ssl.cipher.suites: {suites}: {context.reason()}")
 
 
 def _trust(context: TlsContext, settings: TlsSettings) -> None:

@@ -75,7 +75,7 @@ class RelayConnector(TlsConnector):
     def _take(self, pump: Pump) -> list[Ended]:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._event)
-        self._dropped = [it for it in self._dropped if not it.has_ended]
+        self._dropped = [dropped for dropped in self._dropped if not dropped.has_ended]
         ended: list[Ended] = []
         for link_id, shaking in list(self._shaking.items()):
             if shaking.has_ended:
@@ -204,7 +204,6 @@ class Relay:
     """The thread that moves the bytes of all relayed links. Methods: control thread only."""
 
     def __init__(self) -> None:
-        """Begin without a thread."""
         self._thread: threading.Thread | None = None
         self._added: list[RelayedPair] = []
         self._is_stopping = False
@@ -254,9 +253,9 @@ class Relay:
                     pair.watch(selector)
                     if pair.is_busy:
                         busy.add(pair)
-                found = selector.select(0.0 if busy else None)
-                ready = busy | {key.data for key, _ in found if key.data is not None}
-                if len(found) > 0:
+                events = selector.select(0.0 if busy else None)
+                ready = busy | {key.data for key, _ in events if key.data is not None}
+                if len(events) > 0:
                     with contextlib.suppress(BlockingIOError):
                         os.eventfd_read(self._event)
             for pair in (*pairs, *self._added):

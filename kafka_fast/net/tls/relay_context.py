@@ -67,11 +67,11 @@ def _choose_suites(context: ssl.SSLContext, settings: TlsSettings) -> None:
             "ssl.cipher.suites: the relay cannot choose suites of TLS 1.3, only the native TLS can"
         )
     if settings.cipher_suites:
-        given = ":".join(settings.cipher_suites)
+        suites = ":".join(settings.cipher_suites)
         try:
-            context.set_ciphers(given)
+            context.set_ciphers(suites)
         except ssl.SSLError as error:
-            raise ConfigError(f"ssl.cipher.suites: {given}: {error}") from error
+            raise ConfigError(f"ssl.cipher.suites: {suites}: {error}") from error
 
 
 def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
@@ -123,8 +123,8 @@ def _identify(context: ssl.SSLContext, store: Store) -> None:
         parts.append(_pem_key(held.key))
         password = b""
     else:
-        found = PEM_CERTIFICATE.findall(blob.data.decode("ascii", "replace"))
-        chain = tuple(map(ssl.PEM_cert_to_DER_cert, found))
+        certificates = PEM_CERTIFICATE.findall(blob.data.decode("ascii", "replace"))
+        chain = tuple(map(ssl.PEM_cert_to_DER_cert, certificates))
         parts = [blob.data]
         if store.key is not None:
             parts.append(store.key.reveal().encode())

@@ -74,7 +74,7 @@ class RelayedPair:
             self._watched[sock] = events
 
     def unwatch(self, selector: selectors.BaseSelector) -> None:
-        """Have it report nothing more."""
+        """Remove both sockets from the selector."""
         for sock, events in self._watched.items():
             if events:
                 selector.unregister(sock)

@@ -65,7 +65,7 @@ class Reloading(Generic[Context]):
         for connecting in self._waiting:
             if connecting.link_id == link_id:
                 connecting.socket.close()
-        self._waiting = [it for it in self._waiting if it.link_id != link_id]
+        self._waiting = [other for other in self._waiting if other.link_id != link_id]
 
     def take(self) -> list[Connecting]:
         """Return the connections that need not wait any more."""

@@ -171,16 +171,19 @@ def read_identity(blob: Blob, place: str, store: Store) -> JavaStore:
     Raises:
         ConfigError, MissingPackageError: as `read_jks`; or the key's own password is missing.
     """
-    found = read_jks(blob, place, reveal(store.key_password))
-    if found.chain and not found.key:
+    identity = read_jks(blob, place, reveal(store.key_password))
+    if identity.chain and not identity.key:
         raise ConfigError(f"{place}: the key has a password of its own (see ssl.key.password)")
-    return found
+    return identity
 
 
 def _contents(store: Any, key_password: bytes | None) -> JavaStore:
     keys = list(store.private_keys.values())
     chains = [tuple(cert for _, cert in entry.cert_chain) for entry in keys]
-    trusted = (*(entry.cert for entry in store.certs.values()), *(it[0] for it in chains if it))
+    trusted = (
+        *(entry.cert for entry in store.certs.values()),
+        *(chain[0] for chain in chains if chain),
+    )
     if not keys:
         return JavaStore(trusted, b"", ())
     first = keys[0]
@@ -199,7 +202,7 @@ def fingerprint(settings: TlsSettings) -> Fingerprint:
 
 def _stamp(place: str) -> tuple[int, int, int] | None:
     try:
-        found = os.stat(place)  # noqa: PTH116 - for each connection: a Path costs more than this
+        status = os.stat(place)  # noqa: PTH116 - for each connection: a Path costs more than this
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

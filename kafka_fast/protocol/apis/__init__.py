@@ -60,8 +60,8 @@ def request_class(api_key: int) -> type[Request]:
     Raises:
         KeyError: there is no table for this API.
     """
-    found: type[Request] = _message(api_key, "Request")
-    return found
+    message: type[Request] = _message(api_key, "Request")
+    return message
 
 
 @functools.cache
@@ -71,8 +71,8 @@ def response_class(api_key: int) -> type[Response]:
     Raises:
         KeyError: there is no table for this API.
     """
-    found: type[Response] = _message(api_key, "Response")
-    return found
+    message: type[Response] = _message(api_key, "Response")
+    return message
 
 
 def _message(api_key: int, suffix: str) -> Any:
