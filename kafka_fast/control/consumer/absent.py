@@ -70,7 +70,9 @@ class AbsentPartitions:
         """Look for watched partitions that new metadata of these topics deny."""
         for topic in sorted(topics):
             due: dict[str, list[TopicPartition]] = {}
-            for assigned in sorted(self._partitions.of_topic(topic), key=lambda it: it.partition):
+            for assigned in sorted(
+                self._partitions.of_topic(topic), key=lambda entry: entry.partition
+            ):
                 why = self._look_at(assigned, now) if assigned.is_by_hand else None
                 if why is not None:
                     due.setdefault(why, []).append(assigned.partition)

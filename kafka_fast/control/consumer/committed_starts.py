@@ -61,10 +61,10 @@ class CommittedStarts:
         for fetch in self._open:
             if not any(map(self._waits, fetch.asked)):
                 fetch.cancel()
-        self._open = [it for it in self._open if any(map(self._waits, it.asked))]
+        self._open = [fetch for fetch in self._open if any(map(self._waits, fetch.asked))]
         for piece in in_pieces(assigned, PARTITIONS_PER_REQUEST):
             # Each starts with its own answer.
-            names = [it.partition for it in piece]
+            names = [entry.partition for entry in piece]
             cancel = self._committed.fetch(names, partial(self._handle, piece))
             self._open.append(_OffsetFetch(piece, cancel))
 
@@ -91,12 +91,12 @@ class CommittedStarts:
         is_assigned = self._partitions.get(assigned.partition) is assigned
         return is_assigned and assigned.state in AWAITING_COMMITTED
 
-    def _handle(self, asked: Sequence[AssignedPartition], found: Fetched | KafkaError) -> None:
+    def _handle(self, asked: Sequence[AssignedPartition], fetched: Fetched | KafkaError) -> None:
         now = self._now()
         for assigned in filter(self._waits, asked):
-            if isinstance(found, KafkaError):
-                self._positions.fail(assigned, found, now)
+            if isinstance(fetched, KafkaError):
+                self._positions.fail(assigned, fetched, now)
                 continue
-            offset = found[assigned.partition]
+            offset = fetched[assigned.partition]
             position = None if offset is None else Position(offset.offset, offset.leader_epoch)
             self._positions.set_committed(assigned, position, now)

@@ -286,7 +286,7 @@ class AssignedPartitions:
 
     def in_state(self, *states: FetchState) -> list[AssignedPartition]:
         """Return the partitions in these states, state by state."""
-        return [it for state in states for it in self._by_state[state].values()]
+        return [assigned for state in states for assigned in self._by_state[state].values()]
 
     def add(self, partition: TopicPartition, stream_id: int, now: float) -> AssignedPartition:
         """Add a partition, as ASSIGNED."""

@@ -102,7 +102,7 @@ class Restarts:
         if self._work:
             return LONG_AGO
         waiting = self._partitions.in_state(FetchState.BACKING_OFF)
-        return min((it.until for it in waiting), default=NEVER)
+        return min((assigned.until for assigned in waiting), default=NEVER)
 
     # Commands
 
@@ -119,7 +119,7 @@ class Restarts:
         """Let the partitions go on whose backoff is over."""
         self._do_work(now)
         waiting = self._partitions.in_state(FetchState.BACKING_OFF)
-        due = (it for it in waiting if it.then is not None and it.until <= now)
+        due = (entry for entry in waiting if entry.then is not None and entry.until <= now)
         for assigned in islice(due, PIECE):
             if assigned.then is not None:
                 assigned.then(now)
@@ -147,7 +147,7 @@ class Restarts:
         """Stop a topic that was recreated. It begins again once the user's thread knows."""
         lost = self._partitions.of_topic(topic)
         if lost:
-            read = some_of(sorted(it.partition for it in lost))
+            read = some_of(sorted(entry.partition for entry in lost))
             logger.warning("topic %r was deleted and created again; read here: %s", topic, read)
         for assigned in lost:
             self.remove(assigned.partition)
@@ -168,7 +168,11 @@ class Restarts:
 
     def handle_punt(self, event: FetchPunt, now: float) -> None:
         """Decide how each partition of a punted Fetch answer goes on."""
-        stopped = [(it, row) for row in event.rows if (it := self._take_stop(row, now)) is not None]
+        stopped = [
+            (assigned, row)
+            for row in event.rows
+            if (assigned := self._take_stop(row, now)) is not None
+        ]
         self._begin_work(self._go_on(event, stopped), now)
 
     def _go_on(
@@ -250,13 +254,13 @@ class Restarts:
         except ProtocolError as error:
             logger.warning("a Fetch answer cannot be read: %s", error)
             return {}, [], ()
-        found: dict[TopicPartition, PartitionData] = {}
+        parts: dict[TopicPartition, PartitionData] = {}
         hints: list[LeaderHint] = []
         for topic in body.responses:
             name = topic.topic or self._cluster.topic_name(topic.topic_id)
             for data in topic.partitions if name else ():
                 partition = TopicPartition(name or "", data.partition_index)
-                found[partition] = data
+                parts[partition] = data
                 hint = data.current_leader
                 if data.error_code and hint.leader_id >= 0:
                     hints.append(
@@ -267,7 +271,7 @@ class Restarts:
                             hint.leader_epoch,
                         )
                     )
-        return found, hints, body.node_endpoints
+        return parts, hints, body.node_endpoints
 
     def _carry_out(
         self,

@@ -144,7 +144,7 @@ class Commits:
         if len(pieces) > 1:
             done = _once_all_have_ended(len(pieces), done)
         for piece in pieces:
-            some = {it: offsets[it] for it in piece}
+            some = {partition: offsets[partition] for partition in piece}
             commit = Commit(self, some, done, as_member=as_member, skips_unknown=skips_unknown)
             self._commits.append(commit)
             self.context.requester.begin(commit, [ONLY], deadline=deadline)
@@ -170,7 +170,7 @@ class Commits:
         self._look_settled(now)
 
     def _look_settled(self, now: float) -> None:
-        for entry in [it for it in self._settling if not self._is_pending(it[0])]:
+        for entry in [waiting for waiting in self._settling if not self._is_pending(waiting[0])]:
             if entry in self._settling:  # a call below may have removed it
                 self._settling.remove(entry)
                 entry[1](now)

@@ -107,14 +107,14 @@ class Group:
 
     def _answer(
         self,
-        wanted: RevokeWanted | AssignWanted,
+        news: RevokeWanted | AssignWanted,
         awaited: frozenset[TopicPartition],
         tell: Callable[[float], None],
         now: float,
     ) -> None:
-        if wanted is self._answered:
+        if news is self._answered:
             return  # the same answer again, after a Ctrl-C
-        self._answered = wanted
+        self._answered = news
         self._answers.append((awaited, tell))
         if len(self._answers) == 1:
             self._await_answer(now)

@@ -37,11 +37,11 @@ class SubscribedTopics:
 
     def waits_for(self) -> Waiting | None:
         """Return why there is nothing to read; None if there is something. Any thread."""
-        wanted, topics = self._wanted, self.topics
+        subscription, topics = self._wanted, self.topics
         if topics is None:
             return Waiting("the names of all topics are not known yet", key="names")
-        if wanted.pattern is not None and not topics:
-            text = f"no topic matches the pattern {wanted.pattern.pattern!r} (yet)"
+        if subscription.pattern is not None and not topics:
+            text = f"no topic matches the pattern {subscription.pattern.pattern!r} (yet)"
             return Waiting(text, key="pattern")
         refusals = [self._cluster.refusal(topic) for topic in sorted(topics)]
         if not refusals or None in refusals:

@@ -117,12 +117,14 @@ class Reconciliation:
         target = self._target
         if target is None or self._wanted:
             return []
-        named = frozenset(it for it in self._topic_ids if self._names.name(it) is not None)
+        named = frozenset(
+            topic_id for topic_id in self._topic_ids if self._names.name(topic_id) is not None
+        )
         if self._seen == (target, named, self._owned) and self._is_announced:
             return []
         self._seen = target, named, self._owned
         self._names.want(self._topic_ids - named)
-        known = frozenset(it for it in target if it[0] in named)
+        known = frozenset(partition for partition in target if partition[0] in named)
         is_told = self._is_announced or known != target  # the rest is told when its names are known
         if known == self._owned and is_told:
             return []
