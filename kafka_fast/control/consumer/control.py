@@ -77,7 +77,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         wall_ms: Callable[[], int],
         mechanism: Mechanism | None = None,
     ) -> None:
-        """Begin without connections.
+        """Make the consumer's parts and wire them. No broker is contacted yet.
 
         Args:
             settings: the consumer's configuration.
@@ -296,7 +296,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     # Links and metadata
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
-        """Take note that a link is gone: nothing is fetched over it any more."""
+        """Forget the Fetch version of a lost link, and ask for new metadata if it was used."""
         self.fetch_routes.handle_lost(link)
         super().handle_lost(link, error, now)
 

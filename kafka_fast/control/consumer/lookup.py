@@ -23,7 +23,6 @@ class Lookup:
     """The user's look-up that is under way, if there is one. Control thread only."""
 
     def __init__(self, context: Context[ConsumerSettings]) -> None:
-        """Begin without a look-up."""
         self._cluster = context.cluster
         self._query = OffsetsByTime(
             context, on_result=self._handle_result, on_error=self._handle_error

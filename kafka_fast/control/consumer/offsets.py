@@ -54,7 +54,7 @@ class OffsetsByTime(LeaderCall[int, TimeAnswer]):
         on_result: Callable[[TopicPartition, int, TimeAnswer, float], None],
         on_error: Callable[[TopicPartition, int, KafkaError, float], None],
     ) -> None:
-        """Begin without partitions; see `LeaderCall`."""
+        """Keep the isolation level and the timeout for the requests; see `LeaderCall`."""
         super().__init__(context, on_result=on_result, on_error=on_error)
         settings = context.settings
         # In read_committed the latest offset is the last stable one.

@@ -5,8 +5,8 @@
     topic recreated ─┘   (backoff)   └─► news for the user's thread
 
 The data plane tells how far a stream has come. `answers` decides what an answer means, and this
-module carries it out. A broker may give the same answer for ever, so each repeated try waits for
-the backoff.
+module carries it out. A broker may give the same answer again and again, so each repeated try waits
+for the backoff.
 
 A node that goes down stops all partitions that it leads, which may be thousands. They are seen to
 in pieces, one in a tick, so that other work of the control thread need not wait.
@@ -74,7 +74,7 @@ class Restarts:
         *,
         on_news: Callable[[News], None],
     ) -> None:
-        """Begin without stopped partitions.
+        """Make two backoffs for each partition: for restarts, and for moves of its position.
 
         Args:
             context: the client's.
@@ -111,7 +111,7 @@ class Restarts:
         self._pace.handle_success(partition)
 
     def remove(self, partition: TopicPartition) -> None:
-        """Forget a partition."""
+        """Forget a partition's backoffs."""
         self.forget_failures(partition)
         self._moves.handle_success(partition)
 
@@ -219,7 +219,7 @@ class Restarts:
     # Details
 
     def _begin_work(self, work: Iterator[None], now: float) -> None:
-        """Do some work behind what is to be done already; all of it at once if it is little."""
+        """Queue work behind earlier work; if there is none, do its first piece at once."""
         self._work.append(work)
         if len(self._work) == 1:
             self._do_work(now)
@@ -233,7 +233,7 @@ class Restarts:
             self._work.popleft()
 
     def _take_stop(self, row: StreamRow, now: float) -> AssignedPartition | None:
-        """Take note of how far a stream has come; None if it was restarted or removed since."""
+        """Enter STOPPED at a stream's position; return None if it was restarted or removed."""
         assigned = self._partitions.of_stream(row.stream_id)
         if assigned is None or not assigned.is_running or assigned.generation != row.generation:
             return None
@@ -326,7 +326,7 @@ class Restarts:
     ) -> None:
         """Move a partition's position: at once, but repeated moves wait for a backoff.
 
-        A broker may answer for ever, without delay, that a valid offset is out of range.
+        A broker may answer again and again, without delay, that a valid offset is out of range.
         """
         partition = assigned.partition
         until = self._moves.ready_at(partition)

@@ -60,7 +60,7 @@ class CommittedOffsets:
         coordinator: GroupCoordinator,
         identity: Callable[[], GroupIdentity],
     ) -> None:
-        """Begin without a request.
+        """Keep the arguments; each `fetch` makes its requests.
 
         Args:
             context: the consumer's.

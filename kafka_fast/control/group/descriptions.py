@@ -76,7 +76,7 @@ class Descriptions:
     """Asks for the description of one group. Control thread only."""
 
     def __init__(self, context: Context[ConsumerSettings], coordinator: GroupCoordinator) -> None:
-        """Begin without a request.
+        """Keep the arguments; each `ask` makes its request.
 
         Args:
             context: the consumer's.

@@ -16,7 +16,6 @@ class SubscribedTopics:
     """Keeps the metadata of the topics that a member subscribes to. Control thread only."""
 
     def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
-        """Begin with no subscription."""
         self._cluster = cluster
         self._exclude_internal = settings.exclude_internal_topics
         self._wanted = Subscription()

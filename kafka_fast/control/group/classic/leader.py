@@ -54,7 +54,7 @@ class GroupLeader:
         *,
         patience: float,
     ) -> None:
-        """Begin without an assignment.
+        """Start without an assignment; `take` keeps the basis of the last one.
 
         Args:
             assignors: this member's assignors, by name.

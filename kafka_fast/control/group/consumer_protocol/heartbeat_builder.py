@@ -32,7 +32,7 @@ class HeartbeatBuilder:
     """Builds one member's heartbeats, and knows what the last one told. Control thread only."""
 
     def __init__(self, settings: ConsumerSettings, group_id: str, member_id: str) -> None:
-        """Begin as if nothing was told.
+        """Start with nothing told, so that the first heartbeat tells everything.
 
         Args:
             settings: the consumer's configuration.

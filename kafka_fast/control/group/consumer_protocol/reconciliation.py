@@ -30,7 +30,7 @@ class Reconciliation:
     """One member's partitions and its target assignment. Control thread only."""
 
     def __init__(self, names: TopicNames, membership: Callable[[], int]) -> None:
-        """Begin without partitions.
+        """Start without partitions; `aim` sets the target.
 
         Args:
             names: knows the names of topics.
@@ -79,7 +79,7 @@ class Reconciliation:
     # What the coordinator decides
 
     def begin(self) -> None:
-        """Begin a membership: without partitions, and without a target yet."""
+        """Reset the target for a new membership, whose first assignment is told even if empty."""
         self._target = None
         self._is_announced = False
 
@@ -140,13 +140,13 @@ class Reconciliation:
         return steps
 
     def handle_revoked(self) -> None:
-        """Take note that the user's thread has given up what it was asked to."""
+        """Own the partitions of the oldest unanswered news no more, if it is a revocation."""
         if self._wanted and not self._wanted[0][0]:
             self._owned -= self._wanted.popleft()[1]
             self._forget_names()
 
     def handle_assigned(self) -> None:
-        """Take note that the user's thread reads what it was asked to."""
+        """Own the partitions of the oldest unanswered news, if it is an assignment."""
         if self._wanted and self._wanted[0][0]:
             self._owned = self._wanted.popleft()[1]
 

@@ -41,7 +41,7 @@ class TopicNames(Call[bytes, str]):
         *,
         on_found: Callable[[float], None],
     ) -> None:
-        """Begin with the names in the cluster's metadata.
+        """Use the names in the cluster's metadata, and ask for no others before `want`.
 
         Args:
             context: the client's.
