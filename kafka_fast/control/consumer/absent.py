@@ -6,7 +6,7 @@
 
 A topic may be created a moment later, or by the very request for its metadata, and partitions may
 be added later. So the consumer waits for a while. A partition that does not exist after that is
-most likely a mistake, and to read nothing for ever would hide the mistake. Only answers count:
+most likely a mistake, and to read nothing without an error would hide that. Only answers count:
 brokers that do not answer deny nothing. A group assigns only existing partitions, so partitions of
 group members are not watched.
 
@@ -48,7 +48,7 @@ class AbsentPartitions:
         *,
         on_news: Callable[[PartitionFailed | PartitionFound], None],
     ) -> None:
-        """Begin with no partition to watch.
+        """Watch no partition before `watch`.
 
         Args:
             cluster: knows which partitions exist.
@@ -70,7 +70,9 @@ class AbsentPartitions:
         """Look for watched partitions that new metadata of these topics deny."""
         for topic in sorted(topics):
             due: dict[str, list[TopicPartition]] = {}
-            for assigned in sorted(self._partitions.of_topic(topic), key=lambda it: it.partition):
+            for assigned in sorted(
+                self._partitions.of_topic(topic), key=lambda entry: entry.partition
+            ):
                 why = self._look_at(assigned, now) if assigned.is_by_hand else None
                 if why is not None:
                     due.setdefault(why, []).append(assigned.partition)

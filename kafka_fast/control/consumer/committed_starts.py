@@ -42,7 +42,7 @@ class CommittedStarts:
         positions: Positions,
         now: Callable[[], float],
     ) -> None:
-        """Begin without a request.
+        """Request nothing before `ask`.
 
         Args:
             committed: fetches the group's offsets.
@@ -61,18 +61,19 @@ class CommittedStarts:
         for fetch in self._open:
             if not any(map(self._waits, fetch.asked)):
                 fetch.cancel()
-        self._open = [it for it in self._open if any(map(self._waits, it.asked))]
+        self._open = [request for request in self._open if any(map(self._waits, request.asked))]
         for piece in in_pieces(assigned, PARTITIONS_PER_REQUEST):
             # Each starts with its own answer.
-            names = [it.partition for it in piece]
+            names = [entry.partition for entry in piece]
             cancel = self._committed.fetch(names, partial(self._handle, piece))
             self._open.append(_OffsetFetch(piece, cancel))
 
     def handle_recreated(self, topic: str, now: float) -> None:
-        """Take note that a topic was recreated, perhaps after the request was sent.
+        """Keep partitions of a recreated topic from starting at offsets of the deleted topic.
 
-        A coordinator that is asked by name may still answer for the deleted topic. Its offset is
-        of no use in the new topic: records there would be skipped.
+        A coordinator that is asked by name may still answer for the deleted topic. From such an
+        offset on, records of the new topic would be skipped. So only a coordinator that is known to
+        support topic ids is waited for.
         """
         for assigned in self._partitions.of_topic(topic):
             if assigned.state not in AWAITING_COMMITTED:
@@ -91,12 +92,12 @@ class CommittedStarts:
         is_assigned = self._partitions.get(assigned.partition) is assigned
         return is_assigned and assigned.state in AWAITING_COMMITTED
 
-    def _handle(self, asked: Sequence[AssignedPartition], found: Fetched | KafkaError) -> None:
+    def _handle(self, asked: Sequence[AssignedPartition], fetched: Fetched | KafkaError) -> None:
         now = self._now()
         for assigned in filter(self._waits, asked):
-            if isinstance(found, KafkaError):
-                self._positions.fail(assigned, found, now)
+            if isinstance(fetched, KafkaError):
+                self._positions.fail(assigned, fetched, now)
                 continue
-            offset = found[assigned.partition]
+            offset = fetched[assigned.partition]
             position = None if offset is None else Position(offset.offset, offset.leader_epoch)
             self._positions.set_committed(assigned, position, now)

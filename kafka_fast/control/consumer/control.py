@@ -77,7 +77,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         wall_ms: Callable[[], int],
         mechanism: Mechanism | None = None,
     ) -> None:
-        """Begin without connections.
+        """Make the consumer's parts and wire them. No broker is contacted yet.
 
         Args:
             settings: the consumer's configuration.
@@ -127,7 +127,9 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
 
     def silence(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
         """Return why no records of the first few of these partitions come."""
-        return of_several((it, self.diagnosis.silence_of(it, now)) for it in partitions)
+        return of_several(
+            (partition, self.diagnosis.silence_of(partition, now)) for partition in partitions
+        )
 
     def silence_of(self, partition: TopicPartition, now: float) -> Reason:
         """Return why no records of a partition come."""
@@ -165,14 +167,14 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             committed: start at the group's committed offsets where there are any.
             by_hand: the user assigned them, not the group.
         """
-        wanted = dict(streams)
+        stream_ids = dict(streams)
         for assigned in self.partitions:
-            if wanted.get(assigned.partition) != assigned.stream_id:
+            if stream_ids.get(assigned.partition) != assigned.stream_id:
                 self.restarts.remove(assigned.partition)
                 self.positions.remove(assigned)
                 self.fetch_routes.remove(assigned)
                 self.partitions.remove(assigned)
-        new = [it for it in wanted.items() if it[0] not in self.partitions]
+        new = [stream for stream in stream_ids.items() if stream[0] not in self.partitions]
         for topic in dict.fromkeys(partition.topic for partition, _ in new):
             self.cluster.forget_error(topic)
             self.cluster.want_topic(topic, now)
@@ -235,7 +237,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         """
         if self.group is None:
             return
-        gone = {it.partition for it in self.partitions.in_state(FetchState.RECREATED)}
+        gone = {assigned.partition for assigned in self.partitions.in_state(FetchState.RECREATED)}
         offsets = {partition: at for partition, at in offsets.items() if partition not in gone}
         self.group.commits.commit(
             offsets, done, deadline=deadline, as_member=as_member, skips_unknown=skips_unknown
@@ -294,7 +296,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     # Links and metadata
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
-        """Take note that a link is gone: nothing is fetched over it any more."""
+        """Forget the Fetch version of a lost link, and ask for new metadata if it was used."""
         self.fetch_routes.handle_lost(link)
         super().handle_lost(link, error, now)
 

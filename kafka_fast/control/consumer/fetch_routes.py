@@ -63,7 +63,7 @@ class FetchRoutes:
         on_moved: Callable[[AssignedPartition, float], None],
         on_refused: Callable[[AssignedPartition, KafkaError], None],
     ) -> None:
-        """Begin without streams.
+        """Start without streams; `start` adds them.
 
         Args:
             context: the client's.
@@ -206,7 +206,7 @@ class FetchRoutes:
     # In
 
     def handle_answer(self, topics: Iterable[str]) -> None:
-        """Take note of new metadata of these topics: their partitions may have leaders now."""
+        """Let `tick` try the partitions of these topics that had no leader before."""
         for topic in topics:
             self._due |= self._without_leader.pop(topic, {})
 
@@ -228,7 +228,7 @@ class FetchRoutes:
             self._nameless.discard(assigned.stream_id)
 
     def handle_connect_failed(self, key: ConnectionKey) -> None:
-        """Take note that a node cannot be reached: partitions read there go back to the leader."""
+        """Prefer the leader again for partitions whose replica's node cannot be reached."""
         if key.role is not Role.DATA:
             return
         for assigned in self._partitions:
@@ -238,7 +238,7 @@ class FetchRoutes:
                     self._due[assigned.stream_id] = assigned
 
     def handle_lost(self, link: Link) -> None:
-        """Take note that a link is gone. `StreamsStopped` tells which streams ran on it."""
+        """Forget the Fetch version of a lost link. `StreamsStopped` names the streams on it."""
         self._programmed.pop(link.id, None)
 
     # Details

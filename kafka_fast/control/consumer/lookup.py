@@ -23,7 +23,6 @@ class Lookup:
     """The user's look-up that is under way, if there is one. Control thread only."""
 
     def __init__(self, context: Context[ConsumerSettings]) -> None:
-        """Begin without a look-up."""
         self._cluster = context.cluster
         self._query = OffsetsByTime(
             context, on_result=self._handle_result, on_error=self._handle_error
@@ -74,8 +73,8 @@ class Lookup:
 
     def missing(self) -> Reason:
         """Return which partitions have no answer yet, and why. Any thread."""
-        asked = ((it, self._query.silence(it)) for it in list(self._wanted))
-        return of_several((it, reason) for it, reason in asked if reason is not None)
+        asked = ((partition, self._query.silence(partition)) for partition in list(self._wanted))
+        return of_several((partition, reason) for partition, reason in asked if reason is not None)
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
@@ -107,9 +106,9 @@ class Lookup:
 
     def _watch_absent(self, now: float) -> None:
         """Note until when brokers may deny the topics and partitions that are asked about."""
-        asked = (it for it in self._wanted if it.topic in self._suspects)
-        open_ones = (it for it in asked if it in self._query)
-        absent = {what for it in open_ones if (what := self._absent(it)) is not None}
+        asked = (partition for partition in self._wanted if partition.topic in self._suspects)
+        open_ones = (partition for partition in asked if partition in self._query)
+        absent = {what for partition in open_ones if (what := self._absent(partition)) is not None}
         self._absent_until = {
             what: self._absent_until.get(what, now + GETS_ROUND) for what in absent
         }
@@ -153,6 +152,6 @@ class Lookup:
 
     def _finish_if_complete(self) -> None:
         if self._done is not None and len(self._found) == len(self._wanted):
-            done, found = self._done, self._found
+            done, answers = self._done, self._found
             self.cancel()
-            done(found)
+            done(answers)

@@ -54,7 +54,7 @@ class OffsetsByTime(LeaderCall[int, TimeAnswer]):
         on_result: Callable[[TopicPartition, int, TimeAnswer, float], None],
         on_error: Callable[[TopicPartition, int, KafkaError, float], None],
     ) -> None:
-        """Begin without partitions; see `LeaderCall`."""
+        """Keep the isolation level and the timeout for the requests; see `LeaderCall`."""
         super().__init__(context, on_result=on_result, on_error=on_error)
         settings = context.settings
         # In read_committed the latest offset is the last stable one.
@@ -91,8 +91,8 @@ class OffsetsByTime(LeaderCall[int, TimeAnswer]):
         """Return partition, error code and answer for each partition of a response."""
         for topic in answer.topics:
             for part in topic.partitions:
-                found = TimeAnswer(part.offset, part.timestamp, part.leader_epoch)
-                yield TopicPartition(topic.name, part.partition_index), part.error_code, found
+                time_answer = TimeAnswer(part.offset, part.timestamp, part.leader_epoch)
+                yield TopicPartition(topic.name, part.partition_index), part.error_code, time_answer
 
 
 class EpochAnswer(NamedTuple):
@@ -138,5 +138,5 @@ class EpochEnds(LeaderCall[int, EpochAnswer]):
         """Return partition, error code and answer for each partition of a response."""
         for topic in answer.topics:
             for part in topic.partitions:
-                found = EpochAnswer(part.leader_epoch, part.end_offset)
-                yield TopicPartition(topic.topic, part.partition), part.error_code, found
+                epoch_answer = EpochAnswer(part.leader_epoch, part.end_offset)
+                yield TopicPartition(topic.topic, part.partition), part.error_code, epoch_answer

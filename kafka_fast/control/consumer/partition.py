@@ -146,7 +146,7 @@ class AssignedPartition:
     def __init__(
         self, partition: TopicPartition, stream_id: int, now: float, by_state: _ByState
     ) -> None:
-        """Begin as ASSIGNED; `AssignedPartitions.add` calls this.
+        """Enter ASSIGNED, and the table of states. `AssignedPartitions.add` calls this.
 
         Args:
             partition: its name.
@@ -249,7 +249,6 @@ class AssignedPartitions:
     """All partitions that one consumer is assigned. Control thread; getters from any."""
 
     def __init__(self) -> None:
-        """Begin without any."""
         self._by_name: dict[TopicPartition, AssignedPartition] = {}
         self._by_topic: dict[str, dict[int, AssignedPartition]] = {}  # by name, then by number
         self._by_stream: dict[int, AssignedPartition] = {}
@@ -286,7 +285,7 @@ class AssignedPartitions:
 
     def in_state(self, *states: FetchState) -> list[AssignedPartition]:
         """Return the partitions in these states, state by state."""
-        return [it for state in states for it in self._by_state[state].values()]
+        return [assigned for state in states for assigned in self._by_state[state].values()]
 
     def add(self, partition: TopicPartition, stream_id: int, now: float) -> AssignedPartition:
         """Add a partition, as ASSIGNED."""

@@ -57,7 +57,7 @@ class Positions:
         on_failed: Callable[[AssignedPartition, KafkaError], None],
         on_truncated: Callable[[AssignedPartition, Position, float], None],
     ) -> None:
-        """Begin without positions.
+        """Make the calls that find positions: offsets by time, and the ends of leader epochs.
 
         Args:
             context: the client's. Policies by duration use its wall clock.
@@ -159,9 +159,9 @@ class Positions:
             self.apply_policy(assigned, now)
 
     def handle_recreated(self, assigned: AssignedPartition, now: float) -> None:
-        """Take note that a partition's topic was recreated while it waits for its committed offset.
+        """Let a partition wait for its committed offset in the topic that was recreated meanwhile.
 
-        If the group has no offset for the new topic, the new topic is read from its beginning.
+        If the group has no offset for the new topic, `begin_again` finds a position.
         """
         assert assigned.state in AWAITING_COMMITTED
         assigned.enter(FetchState.AWAITS_COMMITTED_ANEW, now)
@@ -232,9 +232,9 @@ class Positions:
             self.fail(assigned, error, now)
 
     def handle_truncation(self, assigned: AssignedPartition, end: Position, now: float) -> None:
-        """Take note that the log was truncated at `end`, below the position.
+        """Go back to `end`, where the log was truncated below the position.
 
-        With the policy `none` the user decides. Otherwise reading goes on at `end`.
+        With the policy `none` the partition fails instead, and the user decides.
         """
         position = assigned.position
         at = position.offset if position is not None else end.offset

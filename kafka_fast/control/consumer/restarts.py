@@ -5,8 +5,8 @@
     topic recreated ─┘   (backoff)   └─► news for the user's thread
 
 The data plane tells how far a stream has come. `answers` decides what an answer means, and this
-module carries it out. A broker may give the same answer for ever, so each repeated try waits for
-the backoff.
+module carries it out. A broker may give the same answer again and again, so each repeated try waits
+for the backoff.
 
 A node that goes down stops all partitions that it leads, which may be thousands. They are seen to
 in pieces, one in a tick, so that other work of the control thread need not wait.
@@ -74,7 +74,7 @@ class Restarts:
         *,
         on_news: Callable[[News], None],
     ) -> None:
-        """Begin without stopped partitions.
+        """Make two backoffs for each partition: for restarts, and for moves of its position.
 
         Args:
             context: the client's.
@@ -102,7 +102,7 @@ class Restarts:
         if self._work:
             return LONG_AGO
         waiting = self._partitions.in_state(FetchState.BACKING_OFF)
-        return min((it.until for it in waiting), default=NEVER)
+        return min((assigned.until for assigned in waiting), default=NEVER)
 
     # Commands
 
@@ -111,7 +111,7 @@ class Restarts:
         self._pace.handle_success(partition)
 
     def remove(self, partition: TopicPartition) -> None:
-        """Forget a partition."""
+        """Forget a partition's backoffs."""
         self.forget_failures(partition)
         self._moves.handle_success(partition)
 
@@ -119,7 +119,7 @@ class Restarts:
         """Let the partitions go on whose backoff is over."""
         self._do_work(now)
         waiting = self._partitions.in_state(FetchState.BACKING_OFF)
-        due = (it for it in waiting if it.then is not None and it.until <= now)
+        due = (entry for entry in waiting if entry.then is not None and entry.until <= now)
         for assigned in islice(due, PIECE):
             if assigned.then is not None:
                 assigned.then(now)
@@ -147,7 +147,7 @@ class Restarts:
         """Stop a topic that was recreated. It begins again once the user's thread knows."""
         lost = self._partitions.of_topic(topic)
         if lost:
-            read = some_of(sorted(it.partition for it in lost))
+            read = some_of(sorted(entry.partition for entry in lost))
             logger.warning("topic %r was deleted and created again; read here: %s", topic, read)
         for assigned in lost:
             self.remove(assigned.partition)
@@ -168,7 +168,11 @@ class Restarts:
 
     def handle_punt(self, event: FetchPunt, now: float) -> None:
         """Decide how each partition of a punted Fetch answer goes on."""
-        stopped = [(it, row) for row in event.rows if (it := self._take_stop(row, now)) is not None]
+        stopped = [
+            (assigned, row)
+            for row in event.rows
+            if (assigned := self._take_stop(row, now)) is not None
+        ]
         self._begin_work(self._go_on(event, stopped), now)
 
     def _go_on(
@@ -215,7 +219,7 @@ class Restarts:
     # Details
 
     def _begin_work(self, work: Iterator[None], now: float) -> None:
-        """Do some work behind what is to be done already; all of it at once if it is little."""
+        """Queue work behind earlier work; if there is none, do its first piece at once."""
         self._work.append(work)
         if len(self._work) == 1:
             self._do_work(now)
@@ -229,7 +233,7 @@ class Restarts:
             self._work.popleft()
 
     def _take_stop(self, row: StreamRow, now: float) -> AssignedPartition | None:
-        """Take note of how far a stream has come; None if it was restarted or removed since."""
+        """Enter STOPPED at a stream's position; return None if it was restarted or removed."""
         assigned = self._partitions.of_stream(row.stream_id)
         if assigned is None or not assigned.is_running or assigned.generation != row.generation:
             return None
@@ -250,13 +254,13 @@ class Restarts:
         except ProtocolError as error:
             logger.warning("a Fetch answer cannot be read: %s", error)
             return {}, [], ()
-        found: dict[TopicPartition, PartitionData] = {}
+        parts: dict[TopicPartition, PartitionData] = {}
         hints: list[LeaderHint] = []
         for topic in body.responses:
             name = topic.topic or self._cluster.topic_name(topic.topic_id)
             for data in topic.partitions if name else ():
                 partition = TopicPartition(name or "", data.partition_index)
-                found[partition] = data
+                parts[partition] = data
                 hint = data.current_leader
                 if data.error_code and hint.leader_id >= 0:
                     hints.append(
@@ -267,7 +271,7 @@ class Restarts:
                             hint.leader_epoch,
                         )
                     )
-        return found, hints, body.node_endpoints
+        return parts, hints, body.node_endpoints
 
     def _carry_out(
         self,
@@ -322,7 +326,7 @@ class Restarts:
     ) -> None:
         """Move a partition's position: at once, but repeated moves wait for a backoff.
 
-        A broker may answer for ever, without delay, that a valid offset is out of range.
+        A broker may answer again and again, without delay, that a valid offset is out of range.
         """
         partition = assigned.partition
         until = self._moves.ready_at(partition)

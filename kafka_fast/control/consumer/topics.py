@@ -37,7 +37,7 @@ class Topics:
         *,
         on_news: Callable[[TopicSettled | TopicFailed | PartitionFailed], None],
     ) -> None:
-        """Begin without any.
+        """Start without topics; `want` and `subscribe` add them.
 
         Args:
             cluster: knows topics, and what is wrong with them.

@@ -18,7 +18,7 @@ before it has ended. These rules decide which offsets may be committed:
 * A coordinator may hear of a new topic late, so a commit for a topic that it does not know is
   repeated. Once the metadata deny a topic that is read as well, it is gone: its offsets are left
   out, or the commit is refused if the topic's id is not known. An automatic or last commit is not
-  repeated for it. For other commits wait behind this one, and may be of topics that are well.
+  repeated for it, because commits for topics that exist may wait behind it.
 
 Thread: control.
 """
@@ -95,7 +95,7 @@ class Commits:
         is_held: Callable[[], bool],
         on_stale: Callable[[int, float], None],
     ) -> None:
-        """Begin with nothing to do.
+        """Start without commits; `commit` adds them.
 
         Args:
             context: the consumer's.
@@ -144,7 +144,7 @@ class Commits:
         if len(pieces) > 1:
             done = _once_all_have_ended(len(pieces), done)
         for piece in pieces:
-            some = {it: offsets[it] for it in piece}
+            some = {partition: offsets[partition] for partition in piece}
             commit = Commit(self, some, done, as_member=as_member, skips_unknown=skips_unknown)
             self._commits.append(commit)
             self.context.requester.begin(commit, [ONLY], deadline=deadline)
@@ -164,13 +164,16 @@ class Commits:
         return commit is self._commits[0] and not self._is_held()
 
     def end(self, commit: Commit, error: KafkaError | None, now: float) -> None:
-        """Take note that a commit has ended; `error` is None if it succeeded."""
+        """Remove a commit that has ended, and call its `done` with the error, or None.
+
+        Then callbacks of `settle` are called that had only this commit to wait for.
+        """
         self._commits.remove(commit)
         commit.done(error)
         self._look_settled(now)
 
     def _look_settled(self, now: float) -> None:
-        for entry in [it for it in self._settling if not self._is_pending(it[0])]:
+        for entry in [waiting for waiting in self._settling if not self._is_pending(waiting[0])]:
             if entry in self._settling:  # a call below may have removed it
                 self._settling.remove(entry)
                 entry[1](now)

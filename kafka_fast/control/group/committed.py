@@ -60,7 +60,7 @@ class CommittedOffsets:
         coordinator: GroupCoordinator,
         identity: Callable[[], GroupIdentity],
     ) -> None:
-        """Begin without a request.
+        """Keep the arguments; each `fetch` makes its requests.
 
         Args:
             context: the consumer's.
@@ -89,10 +89,10 @@ class CommittedOffsets:
             done: called with the offset of each partition, or None where there is none; or with
                 the error.
         """
-        wanted = None if partitions is None else tuple(partitions)
-        if wanted is None or len(wanted) <= PARTITIONS_PER_REQUEST:
-            return self.context.requester.begin(_FetchOffsets(self, wanted, done), [ONLY]).cancel
-        return _Pieces(self, in_pieces(wanted, PARTITIONS_PER_REQUEST), done).cancel
+        requested = None if partitions is None else tuple(partitions)
+        if requested is None or len(requested) <= PARTITIONS_PER_REQUEST:
+            return self.context.requester.begin(_FetchOffsets(self, requested, done), [ONLY]).cancel
+        return _Pieces(self, in_pieces(requested, PARTITIONS_PER_REQUEST), done).cancel
 
 
 class _Pieces:
@@ -162,7 +162,7 @@ class _FetchOffsets(Call[str, Fetched]):
         """
         if self._partitions is None:
             return LAST_VERSION_WITH_NAMES
-        ids = (self._cluster.topic_id(it.topic) for it in self._partitions)
+        ids = (self._cluster.topic_id(partition.topic) for partition in self._partitions)
         return LAST_VERSION_WITH_NAMES if None in ids else None
 
     def build(self, items: Sequence[str], version: int) -> OffsetFetchRequest:
@@ -221,7 +221,7 @@ class _FetchOffsets(Call[str, Fetched]):
         else:
             code = answer.error_code
             parts = [(topic.name, part) for topic in answer.topics for part in topic.partitions]  # type: ignore[misc]
-        found: Fetched = {}
+        offsets: Fetched = {}
         codes = {code} - {0}
         for name, part in parts:
             if name in self._topic_ids and self._topic_ids[name] != self._cluster.topic_id(name):
@@ -231,17 +231,17 @@ class _FetchOffsets(Call[str, Fetched]):
             offset = OffsetAndMetadata(
                 part.committed_offset, part.committed_leader_epoch, part.metadata or ""
             )
-            found[TopicPartition(name, part.partition_index)] = (
+            offsets[TopicPartition(name, part.partition_index)] = (
                 None if offset.offset < 0 else offset
             )
         if codes:
-            return worst([self._meaning_of(it) for it in sorted(codes)])
+            return worst([self._meaning_of(error_code) for error_code in sorted(codes)])
         if self._partitions is None:
-            return Done(found)
-        left_out = [it for it in self._partitions if it not in found]
+            return Done(offsets)
+        left_out = [partition for partition in self._partitions if partition not in offsets]
         if left_out:
             return Retry(ProtocolError(f"the answer to OffsetFetch leaves {left_out[0]} out"))
-        return Done({partition: found[partition] for partition in self._partitions})
+        return Done({partition: offsets[partition] for partition in self._partitions})
 
     def _is_gone(self, topic: str, code: int) -> bool:
         """Tell whether a topic that the coordinator does not know by its id was deleted.

@@ -51,7 +51,7 @@ class GroupCoordinator:
         *,
         on_fatal: Callable[[KafkaError], None],
     ) -> None:
-        """Begin without knowing it.
+        """Register `on_fatal` with `Coordinators`. Nothing is looked up yet.
 
         Args:
             group_id: the group.
@@ -77,15 +77,15 @@ class GroupCoordinator:
 
     @property
     def link(self) -> Link | None:
-        """The ready link to it, or None."""
+        """The ready link to the coordinator, or None."""
         return self._coordinators.link(CoordinatorKind.GROUP, self.group_id)
 
     def silence(self) -> Reason | None:
-        """Return why it cannot be asked now; None if it can. Any thread."""
+        """Return why the coordinator cannot be asked now; None if it can. Any thread."""
         return self._coordinators.silence(CoordinatorKind.GROUP, self.group_id)
 
     def why_silent(self) -> Reason | None:
-        """Return why it has not answered an open request; None if that is not known.
+        """Return why the coordinator has not answered an open request; None if that is not known.
 
         Any thread.
         """
@@ -119,9 +119,9 @@ class GroupCoordinator:
         self._coordinators.look_again(CoordinatorKind.GROUP, self.group_id)
 
     def want_beside(self, now: float) -> Link | None:
-        """Return a ready link to it on which no JoinGroup waits. If there is none, open one.
+        """Return a ready link to the coordinator on which no JoinGroup waits, or None.
 
-        Returns None while the coordinator is not known, too.
+        If the coordinator is known, a missing link is opened.
         """
         node = self.node
         if node is None:
@@ -167,7 +167,7 @@ class GroupCoordinator:
         self._coordinators.handle_moved(CoordinatorKind.GROUP, self.group_id, reason, now)
 
     def handle_heartbeats_lost(self, error: KafkaError, now: float) -> None:
-        """Take note that the link of a member's heartbeats is gone.
+        """Look for the coordinator again after the link of a member's heartbeats was lost.
 
         The node is still the coordinator if it has only closed an idle connection.
         """
@@ -175,7 +175,7 @@ class GroupCoordinator:
             self.handle_moved(str(error), now)
 
     def note_success(self, now: float) -> None:
-        """Take note that the coordinator answered without an error."""
+        """Clear the group's trouble: the coordinator answered without an error."""
         self._connections.troubles.clear(About.GROUP, now)
 
     def handle_error(self, code: int, now: float, what: str) -> bool:

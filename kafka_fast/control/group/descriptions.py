@@ -76,7 +76,7 @@ class Descriptions:
     """Asks for the description of one group. Control thread only."""
 
     def __init__(self, context: Context[ConsumerSettings], coordinator: GroupCoordinator) -> None:
-        """Begin without a request.
+        """Keep the arguments; each `ask` makes its request.
 
         Args:
             context: the consumer's.
@@ -166,16 +166,16 @@ class _DescribeNewer(_Describe):
         source: AnswerSource,
     ) -> Iterator[tuple[str, Meaning[GroupDescription]]]:
         """Return the group, unless it is of the other protocol."""
-        for found in answer.groups[:1]:
-            if found.error_code:
-                text = found.error_message
+        for group in answer.groups[:1]:
+            if group.error_code:
+                text = group.error_message
                 yield (
                     ONLY,
-                    _meaning_of(found.error_code, "ConsumerGroupDescribe", self._group_id, text),
+                    _meaning_of(group.error_code, "ConsumerGroupDescribe", self._group_id, text),
                 )
             else:
-                topics = frozenset(_newer_topics(found.members))
-                yield ONLY, Done(GroupDescription(found.group_state, topics, len(found.members)))
+                topics = frozenset(_newer_topics(group.members))
+                yield ONLY, Done(GroupDescription(group.group_state, topics, len(group.members)))
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
         """Use the API of the other protocol if the group or the broker needs that."""
@@ -203,19 +203,19 @@ class _DescribeClassic(_Describe):
         source: AnswerSource,
     ) -> Iterator[tuple[str, Meaning[GroupDescription]]]:
         """Return the group, as Dead if the coordinator does not know it."""
-        for found in answer.groups[:1]:
-            if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        for group in answer.groups[:1]:
+            if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
                 yield ONLY, Done(GroupDescription())
-            elif found.error_code:
-                yield ONLY, _meaning_of(found.error_code, "DescribeGroups", self._group_id, None)
+            elif group.error_code:
+                yield ONLY, _meaning_of(group.error_code, "DescribeGroups", self._group_id, None)
             else:
                 try:
-                    topics = frozenset(_classic_topics(found))
+                    topics = frozenset(_classic_topics(group))
                 except KafkaError as error:  # bytes of another client
                     yield ONLY, Refused(error)
                 else:
-                    count = len(found.members)
-                    yield ONLY, Done(GroupDescription(found.group_state, topics, count))
+                    count = len(group.members)
+                    yield ONLY, Done(GroupDescription(group.group_state, topics, count))
 
 
 def _meaning_of(code: int, api: str, group_id: str, message: str | None) -> NotDone:

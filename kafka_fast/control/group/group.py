@@ -35,7 +35,7 @@ class Group:
     """Everything about one consumer's group. Control thread only."""
 
     def __init__(self, group_id: str, context: Context[ConsumerSettings]) -> None:
-        """Begin without a coordinator, and outside the group.
+        """Make the group's coordinator, member and offsets. The member does not join yet.
 
         Args:
             group_id: the group.
@@ -91,10 +91,10 @@ class Group:
         return self.member.identity.number != membership
 
     def handle_revoked(self, wanted: RevokeWanted, now: float) -> None:
-        """Take note that the user's thread has given up the partitions of a `RevokeWanted`.
+        """Tell the member that partitions were given up, once all their commits have ended.
 
-        The member hears of it when all commits of these partitions have ended. A later commit
-        could overwrite the offsets that the next owner commits.
+        A later commit could overwrite the offsets that the next owner commits. Partitions that were
+        lost may have another owner already, so commits of these are not waited for.
         """
         is_lost = wanted.lost or self.is_over(wanted.membership)
         awaited = frozenset() if is_lost else wanted.partitions
@@ -102,19 +102,19 @@ class Group:
         self._answer(wanted, awaited, tell, now)
 
     def handle_assigned(self, wanted: AssignWanted, now: float) -> None:
-        """Take note that the user's thread reads what was assigned, after earlier revocations."""
+        """Tell the member that its assignment is read, after earlier revocations were told."""
         self._answer(wanted, frozenset(), self.member.handle_assigned, now)
 
     def _answer(
         self,
-        wanted: RevokeWanted | AssignWanted,
+        news: RevokeWanted | AssignWanted,
         awaited: frozenset[TopicPartition],
         tell: Callable[[float], None],
         now: float,
     ) -> None:
-        if wanted is self._answered:
+        if news is self._answered:
             return  # the same answer again, after a Ctrl-C
-        self._answered = wanted
+        self._answered = news
         self._answers.append((awaited, tell))
         if len(self._answers) == 1:
             self._await_answer(now)

@@ -32,7 +32,7 @@ class Heartbeats(Generic[R]):
         *,
         timeout: float,
     ) -> None:
-        """Begin without heartbeats.
+        """Send no heartbeats before `keep`.
 
         Args:
             requests: the client's requests in flight.

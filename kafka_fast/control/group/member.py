@@ -129,25 +129,25 @@ class Member(Protocol):
         """
 
     def handle_polled(self, now: float) -> None:
-        """Take note that the user polls. A member that left for want of polls may join again."""
+        """Join again if the member is paused. A fenced member waits for `subscribe` instead."""
 
     def handle_overstayed(self, now: float) -> None:
         """Leave the group: the user has not polled for max.poll.interval.ms."""
 
     def handle_revoked(self, partitions: Iterable[TopicPartition], now: float) -> None:
-        """Take note that the user's thread has given these partitions up."""
+        """Own these partitions no more: the user's thread has given them up."""
 
     def handle_assigned(self, now: float) -> None:
-        """Take note that the user's thread reads what was assigned."""
+        """Own the partitions that were assigned: the user's thread reads them."""
 
     def rejoin(self, reason: str, now: float) -> None:
         """Make the group rebalance, as `Consumer.enforce_rebalance` asks."""
 
     def handle_stale(self, code: int, now: float) -> None:
-        """Take note that a commit was refused because this member's identity is outdated."""
+        """Bring an outdated identity up to date, or fail: a commit was refused with this code."""
 
     def handle_metadata(self, now: float) -> None:
-        """Take note that topics or partitions have changed."""
+        """Match the pattern again, and do what waited for new metadata."""
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

@@ -18,7 +18,7 @@ class Readiness:
     """Whether, and when, one member may try to join. Control thread only."""
 
     def __init__(self, backoff: Backoff) -> None:
-        """Begin ready.
+        """Start ready: the first try is due at once.
 
         Args:
             backoff: the wait between two tries.
@@ -50,11 +50,11 @@ class Readiness:
     # What happens
 
     def succeed(self) -> None:
-        """Take note that a try was successful."""
+        """Reset the backoff: a try was successful."""
         self._failures = 0
 
     def put_off(self, now: float) -> None:
-        """Take note that a try has failed. The next try is due after a backoff."""
+        """Make the next try due after a backoff, which grows with the failures in a row."""
         self._try_at = now + self._backoff.delay(self._failures)
         self._failures += 1
 
@@ -76,7 +76,7 @@ class Readiness:
         self._is_paused = self._is_fenced = False
 
     def handle_polled(self) -> bool:
-        """Take note that the user polls; return whether that ends a pause."""
+        """End a pause, unless the member is fenced; return whether a pause has ended."""
         if not self._is_paused or self._is_fenced:
             return False
         self._is_paused = False

@@ -24,7 +24,7 @@ class Slowness:
     """The rebalance of one member's group that is under way, if there is one."""
 
     def __init__(self, group_id: str, logger: logging.Logger) -> None:
-        """Begin without a rebalance.
+        """Start without a rebalance; `look` notices one.
 
         Args:
             group_id: the group.
@@ -41,7 +41,7 @@ class Slowness:
         return self._warn_at
 
     def look(self, now: float, *, is_rebalancing: bool, waits_for: Callable[[], str]) -> None:
-        """Take note of whether a rebalance is under way; warn if it is slow.
+        """Record when a rebalance begins or ends, and warn once if it is slow.
 
         Args:
             now: the time.

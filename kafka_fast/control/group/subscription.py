@@ -16,7 +16,6 @@ class SubscribedTopics:
     """Keeps the metadata of the topics that a member subscribes to. Control thread only."""
 
     def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
-        """Begin with no subscription."""
         self._cluster = cluster
         self._exclude_internal = settings.exclude_internal_topics
         self._wanted = Subscription()
@@ -37,11 +36,11 @@ class SubscribedTopics:
 
     def waits_for(self) -> Waiting | None:
         """Return why there is nothing to read; None if there is something. Any thread."""
-        wanted, topics = self._wanted, self.topics
+        subscription, topics = self._wanted, self.topics
         if topics is None:
             return Waiting("the names of all topics are not known yet", key="names")
-        if wanted.pattern is not None and not topics:
-            text = f"no topic matches the pattern {wanted.pattern.pattern!r} (yet)"
+        if subscription.pattern is not None and not topics:
+            text = f"no topic matches the pattern {subscription.pattern.pattern!r} (yet)"
             return Waiting(text, key="pattern")
         refusals = [self._cluster.refusal(topic) for topic in sorted(topics)]
         if not refusals or None in refusals:

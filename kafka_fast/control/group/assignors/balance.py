@@ -72,7 +72,9 @@ class Balance:
     def held_by(self, member: int) -> list[TopicPartition]:
         """Return the partitions of a member, sorted."""
         tables = (self._owned[member], self._other[member])
-        return sorted(it for table in tables for group in table.values() for it in group)
+        return sorted(
+            partition for table in tables for group in table.values() for partition in group
+        )
 
     def _put(self, partition: TopicPartition, member: int) -> None:
         for table, key in self._places_of(partition, member):
@@ -106,7 +108,9 @@ class Balance:
         for member, load in enumerate(self._loads):
             by_load[load] = by_load.get(load, 0) | 1 << member
         least = min(by_load, default=0)
-        for topic in sorted(partitions, key=lambda it: (self._subscribers[it].bit_count(), it)):
+        for topic in sorted(
+            partitions, key=lambda name: (self._subscribers[name].bit_count(), name)
+        ):
             for partition in partitions[topic]:
                 load = least
                 while not (takers := self._subscribers[topic] & by_load.get(load, 0)):

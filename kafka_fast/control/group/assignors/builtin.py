@@ -19,4 +19,4 @@ BUILT_IN: Mapping[str, Callable[[], Assignor]] = {
 
 def make_assignors(strategy: Iterable[str | Assignor]) -> list[Assignor]:
     """Return an assignor for each name; a user's own object stays what it is."""
-    return [BUILT_IN[given]() if isinstance(given, str) else given for given in strategy]
+    return [BUILT_IN[choice]() if isinstance(choice, str) else choice for choice in strategy]

@@ -40,7 +40,7 @@ class AssignorCalls:
         assignors: Mapping[str, Assignor],
         call_aside: Callable[[Callable[[], object], Callable[[object, float], None]], None],
     ) -> None:
-        """Begin without calls.
+        """Start without calls; `call` adds them.
 
         Args:
             assignors: this member's, by name. Only functions that are called here may use them.
@@ -73,7 +73,7 @@ class AssignorCalls:
         self._begin_next()
 
     def clear(self) -> None:
-        """Drop the calls that have not begun. Who began the others drops their results."""
+        """Drop the calls that have not begun. One under way still calls `done` or `failed`."""
         self._waiting.clear()
 
     def _begin_next(self) -> None:

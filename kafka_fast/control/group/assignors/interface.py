@@ -74,4 +74,4 @@ class Assignor(Protocol):
     def handle_assignment(
         self, partitions: frozenset[TopicPartition], generation: int, user_data: bytes | None
     ) -> None:
-        """Take note of this member's assignment."""
+        """Remember this member's new assignment, if later calls need it."""

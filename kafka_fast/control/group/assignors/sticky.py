@@ -115,13 +115,18 @@ def balance(
     members = ordered(members)
     subscribers = subscribers_of(topics, members)
     partitions = {
-        topic: [TopicPartition(topic, it.partition) for it in topics[topic]]
+        topic: [TopicPartition(topic, partition.partition) for partition in topics[topic]]
         for topic in subscribers
     }
-    owners = _owners(members, claims, {it for group in partitions.values() for it in group})
+    owners = _owners(
+        members, claims, {partition for group in partitions.values() for partition in group}
+    )
     made = Balance(subscribers, len(members), owners)
     made.give_out(
-        {topic: [it for it in group if it not in owners] for topic, group in partitions.items()}
+        {
+            topic: [partition for partition in group if partition not in owners]
+            for topic, group in partitions.items()
+        }
     )
     made.even_out()
     return {member.member_id: made.held_by(number) for number, member in enumerate(members)}

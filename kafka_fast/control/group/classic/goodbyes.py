@@ -40,7 +40,6 @@ class Goodbyes:
     """The goodbyes of one consumer that are still to be sent. Control thread only."""
 
     def __init__(self, coordinator: GroupCoordinator) -> None:
-        """Begin without a goodbye."""
         self._coordinator = coordinator
         self._unsaid: list[Goodbye] = []
 

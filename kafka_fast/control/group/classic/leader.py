@@ -54,7 +54,7 @@ class GroupLeader:
         *,
         patience: float,
     ) -> None:
-        """Begin without an assignment.
+        """Start without an assignment; `take` keeps the basis of the last one.
 
         Args:
             assignors: this member's assignors, by name.
@@ -143,9 +143,9 @@ def _make_plan(
             withheld = moving(assignments, members)
             assignments = {
                 member_id: [
-                    it
-                    for it in partitions
-                    if it not in withheld or withheld[it].member_id == member_id
+                    partition
+                    for partition in partitions
+                    if partition not in withheld or withheld[partition].member_id == member_id
                 ]
                 for member_id, partitions in assignments.items()
             }
@@ -174,7 +174,10 @@ class AssignmentBasis(Value):
         """Return the existing topics, as an assignor gets them."""
         near = _Racks(self.racks)
         return {
-            name: tuple(PartitionReplicas(it.id, near[it.replicas]) for it in topic.partitions)
+            name: tuple(
+                PartitionReplicas(partition.id, near[partition.replicas])
+                for partition in topic.partitions
+            )
             for name, topic in self.topics.items()
             if topic is not None and topic.partitions
         }
@@ -198,7 +201,7 @@ class _Racks(dict[tuple[int, ...], frozenset[str]]):
         self._racks = racks
 
     def __missing__(self, replicas: tuple[int, ...]) -> frozenset[str]:
-        racks = frozenset(self._racks[it] for it in replicas if it in self._racks)
+        racks = frozenset(self._racks[node_id] for node_id in replicas if node_id in self._racks)
         self[replicas] = racks
         return racks
 

@@ -82,7 +82,7 @@ class ClassicMember:
         coordinator: GroupCoordinator,
         assignors: Sequence[Assignor],
     ) -> None:
-        """Begin outside the group.
+        """Start outside the group; `subscribe` makes the member join.
 
         Args:
             context: the consumer's.
@@ -235,7 +235,7 @@ class ClassicMember:
         self._rebalance.cancel(on_named)
 
     def handle_polled(self, now: float) -> None:
-        """Take note that the user polls. A member that left for want of polls may join again."""
+        """Join again if the member is paused. A fenced member waits for `subscribe` instead."""
         if self._readiness.handle_polled():
             self._want_join("the user polls again", now)
 
@@ -249,12 +249,12 @@ class ClassicMember:
         self._ownership.lose(OVERSTAYED)
 
     def handle_revoked(self, partitions: Iterable[TopicPartition], now: float) -> None:
-        """Take note that the user's thread has given these partitions up."""
+        """Own these partitions no more, and join if that is due."""
         self._ownership.handle_revoked(partitions)
         self.tick(now)
 
     def handle_assigned(self, now: float) -> None:
-        """Take note that the user's thread reads what was assigned."""
+        """Own the partitions that were assigned, and join again if that is due."""
         self._ownership.handle_assigned()
         self.tick(now)
 
@@ -264,7 +264,10 @@ class ClassicMember:
             self._want_join(reason, now)
 
     def handle_metadata(self, now: float) -> None:
-        """Take note that topics or partitions have changed."""
+        """Join again if the pattern's matches or, on the leader, partitions or racks have changed.
+
+        A leader that waited for metadata goes on to assign.
+        """
         if self._subscription.refresh(now):
             self._want_join("the topics that the pattern matches have changed", now)
         self._rebalance.handle_metadata(now)
@@ -441,7 +444,7 @@ class ClassicMember:
             self._keep_alive(now, delay=self._settings.heartbeat_interval)
 
     def handle_stale(self, code: int, now: float) -> None:
-        """Take note that a commit was refused because this member's identity is outdated."""
+        """Join again if a STABLE member's commit was refused; fail if the member was fenced."""
         is_over = code in NOT_A_MEMBER and self._state is ClassicMemberState.STABLE
         if is_over or code == ErrorCode.FENCED_INSTANCE_ID:
             self._handle_error(code, "OffsetCommit", now)

@@ -20,7 +20,7 @@ class Ownership:
     """One member's partitions. Control thread only."""
 
     def __init__(self, membership: Callable[[], int]) -> None:
-        """Begin without partitions.
+        """Own no partitions before the first `handle_assigned`.
 
         Args:
             membership: returns the number of the present membership.
@@ -87,12 +87,12 @@ class Ownership:
     # What the user's thread does
 
     def handle_revoked(self, partitions: Iterable[TopicPartition]) -> None:
-        """Take note that the user's thread has given these partitions up."""
+        """Own these partitions no more: the user's thread has given them up."""
         self._unanswered -= 1
         self._owned -= frozenset(partitions)
 
     def handle_assigned(self) -> None:
-        """Take note that the user's thread reads what was assigned."""
+        """Own the target, which the user's thread reads now."""
         self._unanswered -= 1
         self._owned = self._target
 

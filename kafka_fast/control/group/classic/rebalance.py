@@ -112,7 +112,7 @@ class Rebalance:
         on_entered: Callable[[float], None],
         on_end: Callable[[RebalanceEnd, float], None],
     ) -> None:
-        """Begin idle.
+        """Start IDLE; `begin` starts a rebalance.
 
         Args:
             settings: the consumer's configuration.
@@ -177,7 +177,7 @@ class Rebalance:
     # Commands
 
     def begin(self, link: Link, request: JoinGroupRequest, now: float) -> None:
-        """Begin a rebalance with this JoinGroup."""
+        """Send this JoinGroup as a new attempt. Answers to an earlier attempt are dropped."""
         self._attempt = RebalanceAttempt()
         self._phase = RebalancePhase.JOINING
         self._expect_answer(now)
@@ -200,7 +200,7 @@ class Rebalance:
         self._phase = RebalancePhase.IDLE
 
     def handle_metadata(self, now: float) -> None:
-        """Take note that topics or partitions have changed: assign now, if that is possible."""
+        """Assign, in LEARNING, if the metadata that the leader's plan lacked are known now."""
         plan = self._plan  # of LEARNING
         if plan is not None and self._leader.knows_topics_of(plan):
             self._assign()

@@ -30,7 +30,7 @@ class Session:
         on_heartbeat: Callable[[int, float], None],
         on_moved: Callable[[float], None],
     ) -> None:
-        """Begin outside the group.
+        """Start without a member id, a generation and heartbeats.
 
         Args:
             context: the consumer's.

@@ -53,7 +53,7 @@ class Conversation:
         handle: Callable[[ConsumerGroupHeartbeatResponse, float], None],
         handle_lost: Callable[[float], None],
     ) -> None:
-        """Begin without heartbeats.
+        """Send no heartbeats before `tell`.
 
         Args:
             context: the consumer's.

@@ -32,7 +32,7 @@ class HeartbeatBuilder:
     """Builds one member's heartbeats, and knows what the last one told. Control thread only."""
 
     def __init__(self, settings: ConsumerSettings, group_id: str, member_id: str) -> None:
-        """Begin as if nothing was told.
+        """Start with nothing told, so that the first heartbeat tells everything.
 
         Args:
             settings: the consumer's configuration.
@@ -106,10 +106,10 @@ def new_member_id(random: Callable[[], float]) -> str:
 
 
 def _by_id(partitions: Ids) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
-    found: dict[bytes, list[int]] = {}
+    numbers_by_id: dict[bytes, list[int]] = {}
     for topic_id, partition in sorted(partitions):
-        found.setdefault(topic_id, []).append(partition)
+        numbers_by_id.setdefault(topic_id, []).append(partition)
     return [
         ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic_id, partitions=numbers)
-        for topic_id, numbers in found.items()
+        for topic_id, numbers in numbers_by_id.items()
     ]

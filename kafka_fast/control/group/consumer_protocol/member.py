@@ -66,7 +66,7 @@ class ConsumerProtocolMember:
     """A `Member` by the consumer protocol. Control thread only."""
 
     def __init__(self, context: Context[ConsumerSettings], coordinator: GroupCoordinator) -> None:
-        """Begin outside the group.
+        """Start outside the group; `subscribe` makes the member join.
 
         Args:
             context: the consumer's.
@@ -168,7 +168,7 @@ class ConsumerProtocolMember:
         self._news.clear()
 
     def handle_polled(self, now: float) -> None:
-        """Take note that the user polls. A member that left for want of polls may join again."""
+        """Join again if the member is paused. A fenced member waits for `subscribe` instead."""
         if self._readiness.handle_polled():
             self._state = ConsumerProtocolMemberState.JOINING
             self.tick(now)
@@ -183,12 +183,12 @@ class ConsumerProtocolMember:
         self._lose(OVERSTAYED)
 
     def handle_revoked(self, partitions: Iterable[TopicPartition], now: float) -> None:
-        """Take note that the user's thread has given these partitions up."""
+        """Own the revoked partitions no more, and tell the coordinator when that is possible."""
         self._reconciliation.handle_revoked()
         self.tick(now)
 
     def handle_assigned(self, now: float) -> None:
-        """Take note that the user's thread reads what was assigned."""
+        """Own the partitions that were assigned, and tell the coordinator when that is possible."""
         self._reconciliation.handle_assigned()
         self.tick(now)
 
@@ -201,7 +201,7 @@ class ConsumerProtocolMember:
         )
 
     def handle_stale(self, code: int, now: float) -> None:
-        """Take note that a commit was refused because this member's identity is outdated."""
+        """Tell everything again to learn the present epoch, or fail if the member was fenced."""
         if self._state is not ConsumerProtocolMemberState.MEMBER:
             return
         if code == ErrorCode.FENCED_INSTANCE_ID:
@@ -211,7 +211,7 @@ class ConsumerProtocolMember:
             self.tick(now)
 
     def handle_metadata(self, now: float) -> None:
-        """Take note that topics or partitions have changed."""
+        """Match the pattern again, and do what new matches and names of topics make possible."""
         self._topics.refresh(now)
         self.tick(now)
 

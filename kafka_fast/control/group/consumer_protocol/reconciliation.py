@@ -30,7 +30,7 @@ class Reconciliation:
     """One member's partitions and its target assignment. Control thread only."""
 
     def __init__(self, names: TopicNames, membership: Callable[[], int]) -> None:
-        """Begin without partitions.
+        """Start without partitions; `aim` sets the target.
 
         Args:
             names: knows the names of topics.
@@ -79,7 +79,7 @@ class Reconciliation:
     # What the coordinator decides
 
     def begin(self) -> None:
-        """Begin a membership: without partitions, and without a target yet."""
+        """Reset the target for a new membership, whose first assignment is told even if empty."""
         self._target = None
         self._is_announced = False
 
@@ -117,12 +117,14 @@ class Reconciliation:
         target = self._target
         if target is None or self._wanted:
             return []
-        named = frozenset(it for it in self._topic_ids if self._names.name(it) is not None)
+        named = frozenset(
+            topic_id for topic_id in self._topic_ids if self._names.name(topic_id) is not None
+        )
         if self._seen == (target, named, self._owned) and self._is_announced:
             return []
         self._seen = target, named, self._owned
         self._names.want(self._topic_ids - named)
-        known = frozenset(it for it in target if it[0] in named)
+        known = frozenset(partition for partition in target if partition[0] in named)
         is_told = self._is_announced or known != target  # the rest is told when its names are known
         if known == self._owned and is_told:
             return []
@@ -138,13 +140,13 @@ class Reconciliation:
         return steps
 
     def handle_revoked(self) -> None:
-        """Take note that the user's thread has given up what it was asked to."""
+        """Own the partitions of the oldest unanswered news no more, if it is a revocation."""
         if self._wanted and not self._wanted[0][0]:
             self._owned -= self._wanted.popleft()[1]
             self._forget_names()
 
     def handle_assigned(self) -> None:
-        """Take note that the user's thread reads what it was asked to."""
+        """Own the partitions of the oldest unanswered news, if it is an assignment."""
         if self._wanted and self._wanted[0][0]:
             self._owned = self._wanted.popleft()[1]
 

@@ -41,7 +41,7 @@ class TopicNames(Call[bytes, str]):
         *,
         on_found: Callable[[float], None],
     ) -> None:
-        """Begin with the names in the cluster's metadata.
+        """Use the names in the cluster's metadata, and ask for no others before `want`.
 
         Args:
             context: the client's.
@@ -70,18 +70,18 @@ class TopicNames(Call[bytes, str]):
         """Look for the names of these ids, and of no others."""
         named = frozenset(topic_ids)
         self._refused &= named
-        wanted = named - self._refused
+        open_ids = named - self._refused
         for topic_id in self._wanted:
-            if topic_id not in wanted:
+            if topic_id not in open_ids:
                 self._wanted.discard(topic_id)
-        for topic_id in sorted(wanted):
+        for topic_id in sorted(open_ids):
             if topic_id not in self._wanted:
                 self._wanted.add(topic_id)
 
     def keep(self, topic_ids: Iterable[bytes]) -> None:
         """Forget the names of all other topics."""
         kept = frozenset(topic_ids)
-        self._found = {it: name for it, name in self._found.items() if it in kept}
+        self._found = {topic_id: name for topic_id, name in self._found.items() if topic_id in kept}
 
     # The call
 
@@ -92,7 +92,7 @@ class TopicNames(Call[bytes, str]):
     def build(self, items: Sequence[bytes], version: int) -> MetadataRequest:
         """Return the request for topics by their ids."""
         return MetadataRequest(
-            topics=[MetadataRequestTopic(topic_id=it, name=None) for it in items],
+            topics=[MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in items],
             allow_auto_topic_creation=False,
         )
 
