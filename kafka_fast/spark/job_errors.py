@@ -66,12 +66,12 @@ def typed_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = kafka_error(error)
-        if found is None:
+        cause = kafka_error(error)
+        if cause is None:
             raise
         if error.__cause__ is None:
-            error.__cause__ = fresh_copy(found)
-        raise found from error
+            error.__cause__ = fresh_copy(cause)
+        raise cause from error
 
 
 def kafka_error(error: BaseException) -> KafkaError | None:

@@ -194,8 +194,8 @@ class ConsumerGroup:
         return self.members[member_id]
 
     def _static(self, instance_id: str) -> ConsumerMember | None:
-        found = (one for one in self.members.values() if one.instance_id == instance_id)
-        return next(found, None)
+        static_members = (one for one in self.members.values() if one.instance_id == instance_id)
+        return next(static_members, None)
 
     def _others(self, member: ConsumerMember) -> list[ConsumerMember]:
         return [
@@ -273,11 +273,11 @@ class ConsumerGroup:
         if self._targets.epoch >= self.epoch or self._targets.is_younger(interval, now):
             return
         topics = self._host.topics
-        wanted = [
+        subscriptions = [
             (member, self._subscriptions.topic_ids(member, topics))
             for member in self.members.values()
         ]
-        self._targets.make(self._assignor(), wanted, topics, self.epoch, now)
+        self._targets.make(self._assignor(), subscriptions, topics, self.epoch, now)
 
     def _reconcile(
         self, member: ConsumerMember, owned: Owned, subscription_changed: bool, now: float
