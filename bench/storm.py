@@ -79,7 +79,7 @@ class TimedSelector(selectors.EpollSelector):
 
     @classmethod
     def note_collection(cls, phase: str, _: object) -> None:
-        """Take note that the garbage collector begins or ends."""
+        """Add the processor time of a garbage collection on the control thread to `collections`."""
         if threading.current_thread().name == "kf-control":
             now = time.thread_time()
             if phase == "start":

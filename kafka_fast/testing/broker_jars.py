@@ -296,7 +296,7 @@ def _project(dependencies: str) -> str:
 
 
 def _fetch(kafka_release: Release, folder: Path) -> None:
-    """Let Maven copy the class path of `wanted` into `folder`."""
+    """Let Maven copy the class path of `kafka_release` into `folder`."""
     with _appearing(folder) as fresh:
         (fresh / "log4j2.yaml").write_text(LOG4J2_YAML)
         (fresh / "log4j.properties").write_text(LOG4J_PROPERTIES)

@@ -60,7 +60,6 @@ class Life:
     """One process that is a member, as its journal tells."""
 
     def __init__(self, name: str, path: Path) -> None:
-        """Begin before the journal's first line."""
         self.name = name
         self.tenures: list[Tenure] = []
         self.not_owned: list[tuple[int, int]] = []

@@ -261,7 +261,7 @@ class TestTheLine:
     async def begin(
         self, kafka: EmbeddedKafka, producer: aio.Producer, topic: str
     ) -> list[asyncio.Task[Any]]:
-        """Begin more sends than there is room for, at a broker that stands still."""
+        """Send more records than there is room for, to a paused broker; return the tasks."""
         await producer.partitions_for(topic)
         kafka.pause(1)
         sends: list[asyncio.Task[Any]] = []

@@ -132,7 +132,7 @@ class FetchSessions:
         return _Incremental(session)
 
     def open(self, partitions: dict[Key, Wanted], uses_ids: bool, now: float) -> int:
-        """Begin a session and return its id, NO_SESSION if there is no room."""
+        """Add a session and return its id, or NO_SESSION if the cache is full."""
         if len(self._sessions) >= self._most and not self._evict(len(partitions), now):
             return NO_SESSION
         self._last_id += 1

@@ -115,7 +115,7 @@ class FaultScript(abc.ABC):
         """Let kinds of failure go on until all is healed."""
 
     def _unleash(self, kinds: Sequence[Callable[[], object]]) -> list[int]:
-        """Begin one to three kinds of failure; return which."""
+        """Call one to three of these functions, chosen at random; return their indexes."""
         chosen = self._source.sample(range(len(kinds)), self._source.choice((1, 2, 3)))
         for kind in chosen:
             kinds[kind]()

@@ -143,7 +143,7 @@ class Ledger:
     """All that happens to one group."""
 
     def __init__(self, *, resets_jump: bool = False, resets_fail: bool = False) -> None:
-        """Begin with empty logs and no readers.
+        """Store what happens to a reader without a valid position.
 
         Args:
             resets_jump: who has no valid position goes on where brokers tell, whatever is before

@@ -78,7 +78,7 @@ class Probe(Call[Any, int]):
     # The user
 
     def begin(self, items: Sequence[Any]) -> None:
-        """Begin the call."""
+        """Hand the items to the requester, and keep the open call."""
         for item in items:
             self.trial(item)
         self.opened = self.world.requester.begin(self, items, deadline=self.deadline)
@@ -117,7 +117,7 @@ class Probe(Call[Any, int]):
     # The call
 
     def note_sent(self, items: Iterable[Any]) -> None:
-        """Take note of a request."""
+        """Record that these items are sent, and check that they may be."""
         for item in items:
             self.world.check_send(self.trial(item), beside=self.beside_after < NEVER)
 

@@ -350,7 +350,7 @@ class RequestWorld:
         self.brokers.up = set(NODE_IDS)
 
     def call(self) -> None:
-        """Begin a call."""
+        """Make a call of a random kind, with random items and a random deadline."""
         deadline = self.now + self.random.choice([0.05, 0.3, 1.0, 3.0, NEVER])
         call: Probe
         items: list[Any] = [ONLY]

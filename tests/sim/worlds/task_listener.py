@@ -43,7 +43,7 @@ class TaskListener(aio.RebalanceListener):
     """Tells the user, and takes its time."""
 
     def __init__(self, user: Hearer, work: Callable[[], Awaitable[None]]) -> None:
-        """Begin with nothing heard.
+        """Tell `user` of each call; `work` delays all but `on_partitions_lost`.
 
         Args:
             user: hears of everything.

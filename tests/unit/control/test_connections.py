@@ -63,7 +63,7 @@ LARGE = [2**29, 2**29 + NODE, 2**30, 2**30 + NODE, 2**31 - 1]
 
 
 def ignore(*event: Any) -> None:
-    """Take note of nothing."""
+    """Drop an event."""
 
 
 def new_connections(

@@ -50,7 +50,6 @@ class ConsumerGroup:
     """One group and its coordinator's view of it."""
 
     def __init__(self, group_id: str, host: GroupHost) -> None:
-        """Begin an empty group."""
         self.group_id = group_id
         self.epoch = 1  # as if its making had been a change
         self.members: dict[str, ConsumerMember] = {}
@@ -100,7 +99,7 @@ class ConsumerGroup:
         """End what is under way: nobody waits here."""
 
     def load(self, host: GroupHost, now: float) -> None:
-        """Begin the timers again, on the broker that is the coordinator now."""
+        """Restart the members' timers, on the broker that is the coordinator now."""
         self._host = host
         for member in self.members.values():
             self._expect_beat(member.member_id, now)

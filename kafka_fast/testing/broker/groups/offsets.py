@@ -22,7 +22,6 @@ class GroupOffsets:
     """The committed offsets of one group."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._offsets: dict[str, dict[int, CommittedOffset]] = {}
         self._unstable: set[tuple[str, int]] = set()
 

@@ -32,7 +32,6 @@ class Subscriptions:
     """The resolved regular expressions of one group, and what follows from them."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._resolved: dict[str, frozenset[str]] = {}  # expression -> topic names
         self._resolved_at: float | None = None
         self._seen_topics: frozenset[str] = frozenset()  # when they were resolved
