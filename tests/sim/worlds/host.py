@@ -264,13 +264,15 @@ class VirtualHost:
     def _resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         """Answer a look-up: node-3 has the address 10.0.0.3."""
         address = f"10.0.0.{host.removeprefix('node-')}"
-        found: Addresses = (address,)
+        addresses: Addresses = (address,)
         if not self._network.healthy:
             if self.source.random() < self._lookup_failure_probability:
-                found = socket.gaierror(socket.EAI_AGAIN, "temporary failure in name resolution")
+                addresses = socket.gaierror(
+                    socket.EAI_AGAIN, "temporary failure in name resolution"
+                )
             elif self.source.random() < 0.1:
-                found = ("10.0.0.99", address)  # nobody listens there
-        done(found)
+                addresses = ("10.0.0.99", address)  # nobody listens there
+        done(addresses)
 
     def _finish_connect(self, command: OpenLink, node: int, fate: OSError | None) -> None:
         client, link_id = self._client, command.link_id

@@ -233,8 +233,8 @@ class CreateTopics(Probe):
         """Have these topics made."""
         self.note_sent(items)
         topics = [
-            create_topics.CreatableTopic(name=it, num_partitions=1, replication_factor=1)
-            for it in items
+            create_topics.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+            for name in items
         ]
         return create_topics.CreateTopicsRequest(topics=topics)
 
@@ -260,8 +260,8 @@ class DescribeConfigs(Probe):
         """Ask for the configuration of the node itself."""
         self.note_sent(items)
         resources = [
-            DescribeConfigsResource(resource_type=BROKER_RESOURCE, resource_name=str(it))
-            for it in items
+            DescribeConfigsResource(resource_type=BROKER_RESOURCE, resource_name=str(node_id))
+            for node_id in items
         ]
         return DescribeConfigsRequest(resources=resources)
 

@@ -406,7 +406,7 @@ class Users:
                 self._bulks.remove(bulk)
                 self._complete_bulk(bulk.sent, bulk.future)
             self._unblock()
-        for serial in [it for it in self._flushing if self._turner.is_flushed(it)]:
+        for serial in [flush for flush in self._flushing if self._turner.is_flushed(flush)]:
             self._end_flush(serial)
         self._tasks.look()
 
