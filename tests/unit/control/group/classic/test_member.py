@@ -150,9 +150,9 @@ def test_more_members_than_partitions_leaves_the_rest_idle() -> None:
     def all_in() -> bool:
         groups = [member.control.group for member in members]
         return all(
-            group is not None and group.member.state is ClassicMemberState.STABLE
+            group is not None and group.member.state is ClassicMemberState.STABLE  # type: ignore[attr-defined]
             for group in groups
-        )  # type: ignore[attr-defined]
+        )
 
     world.run_until(lambda: world.stable("t") and all_in())
     assert sorted(len(member.owned) for member in members) == [0, 1, 1]
