@@ -228,11 +228,11 @@ def find_codecs() -> Found:
     for macro, names in CODEC_LIBRARIES.items():
         if macro == "KF_HAVE_ZLIB" and ("KF_HAVE_LIBDEFLATE", "1") in macros:
             continue
-        found = find_library(*names)
-        if found is not None:
+        located = find_library(*names)
+        if located is not None:
             macros.append((macro, "1"))
-            include_dirs += found[0]
-            links += found[1]
+            include_dirs += located[0]
+            links += located[1]
     return macros, include_dirs, links
 
 
@@ -252,11 +252,11 @@ def find_openssl() -> Found:
 
 def missing_codecs(macros: list[tuple[str, str]]) -> dict[str, tuple[str, list[str]]]:
     """Return the codecs without a library here; Debian's and Python's packages of each."""
-    found = {macro for macro, _ in macros}
+    defined = {macro for macro, _ in macros}
     return {
         codec: (debian, packages)
         for codec, (by, debian, packages) in CODECS.items()
-        if not found & {*by}
+        if not defined & {*by}
     }
 
 
@@ -347,7 +347,7 @@ def extensions(found: dict[str, Found]) -> list[Extension]:
                 libraries=linked,
                 extra_compile_args=[*compile_args(), *GENERATED_WARNINGS, *ERRORS],
                 extra_link_args=[
-                    *(flag for it in linked if it in found for flag in found[it][2]),
+                    *(flag for library in linked if library in found for flag in found[library][2]),
                     *SANITIZE,
                     *([] if DEBUG else ["-Wl,--strip-all"]),
                 ],

@@ -67,8 +67,8 @@ def measure(way: str, client: str, bootstrap: str | None) -> Figures:
     count = BATCHES if way == "batches" else RECORDS[client]
     function = {**PRODUCING, **READING}[way, client]
     if bootstrap is not None:
-        found = function(bootstrap, count)
-        return found if isinstance(found, dict) else asyncio.run(found)
+        result = function(bootstrap, count)
+        return result if isinstance(result, dict) else asyncio.run(result)
     if (way, client) in READING:
         broker, _ = canned_broker(READINGS["poll(500)"], 4 * count)
     else:

@@ -120,9 +120,9 @@ def measure_blocks(kafka: RealKafka) -> Blocks:
 
 def expect(process: subprocess.Popen[str], what: str) -> None:
     """Read a line of a process."""
-    found = line_of(process)
-    if found != what:
-        raise RuntimeError(f"{found!r} instead of {what!r}")
+    line = line_of(process)
+    if line != what:
+        raise RuntimeError(f"{line!r} instead of {what!r}")
 
 
 def line_of(process: subprocess.Popen[str]) -> str:

@@ -113,9 +113,9 @@ async def their_send_in_order(bootstrap: str, count: int) -> Figures:
     for _ in range(count // IN_ORDER):
         for future in [await producer.send(TOPIC, VALUE) for _ in range(IN_ORDER)]:
             await future
-    found = per_record(before, count)
+    result = per_record(before, count)
     await producer.stop()
-    return found
+    return result
 
 
 async def their_send_gathered(bootstrap: str, count: int) -> Figures:
@@ -124,17 +124,17 @@ async def their_send_gathered(bootstrap: str, count: int) -> Figures:
     before = cpu()
     for _ in range(count // GATHERED):
         await asyncio.gather(*[await producer.send(TOPIC, VALUE) for _ in range(GATHERED)])
-    found = per_record(before, count)
+    result = per_record(before, count)
     await producer.stop()
-    return found
+    return result
 
 
 async def their_one_in_flight(bootstrap: str, count: int) -> Figures:
     """The same with aiokafka."""
     producer = await theirs(bootstrap)
-    found = await times(lambda: producer.send_and_wait(TOPIC, VALUE))
+    result = await times(lambda: producer.send_and_wait(TOPIC, VALUE))
     await producer.stop()
-    return found
+    return result
 
 
 async def times(call: Callable[[], Awaitable[Any]]) -> Figures:
@@ -215,9 +215,9 @@ async def their_each(bootstrap: str, count: int) -> Figures:
         left -= 1
         if not left:
             break
-    found = per_record(before, count)
+    result = per_record(before, count)
     await consumer.stop()
-    return found
+    return result
 
 
 AIO = "kafka_fast.aio"

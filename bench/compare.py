@@ -196,7 +196,8 @@ def run_reading(job: Job, broker: tuple[str, int] | None) -> dict[str, Any]:
 def fill_topics(kafka: RealKafka) -> None:
     """Write what is read from real Kafka, a topic for each kind and number of records."""
     jobs = {
-        read_topic(READINGS[it.scenario], it.records): it for it in plan_reading("consume real")
+        read_topic(READINGS[reading.scenario], reading.records): reading
+        for reading in plan_reading("consume real")
     }
     for topic, job in jobs.items():
         kafka.create_topic(topic, READ_PARTITIONS)

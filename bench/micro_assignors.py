@@ -59,17 +59,21 @@ def make_group(shape: Shape, history: str) -> tuple[GroupTopics, list[GroupMembe
         name: [PartitionReplicas(number) for number in range(PARTITIONS // shape.topics)]
         for name in names
     }
-    wanted = {f"{n:03}": frozenset(shape.wanted(names, n, chance)) for n in range(MEMBERS)}
-    owned: dict[str, list[TopicPartition]] = {member: [] for member in wanted}
+    subscriptions = {f"{n:03}": frozenset(shape.wanted(names, n, chance)) for n in range(MEMBERS)}
+    owned: dict[str, list[TopicPartition]] = {member: [] for member in subscriptions}
     if history != "new":
-        owners = list(wanted)[: MEMBERS // 2] if history == "half have joined" else list(wanted)
+        owners = (
+            list(subscriptions)[: MEMBERS // 2]
+            if history == "half have joined"
+            else list(subscriptions)
+        )
         for name, partitions in topics.items():
-            takers = [member for member in owners if name in wanted[member]]
+            takers = [member for member in owners if name in subscriptions[member]]
             for partition in partitions if takers else ():
                 owned[chance.choice(takers)].append(TopicPartition(name, partition.partition))
     members = [
-        GroupMember(member, wanted[member], owned=frozenset(owned[member]), generation=1)
-        for member in wanted
+        GroupMember(member, subscriptions[member], owned=frozenset(owned[member]), generation=1)
+        for member in subscriptions
     ]
     return topics, members
 

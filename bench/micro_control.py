@@ -166,23 +166,23 @@ SERVERS = {"bootstrap.servers": "kafka:9001"}
 
 def make_consumer(cluster: LargeCluster) -> AnsweredConsumer:
     """Return a consumer with a group."""
-    given = {**SERVERS, "group.id": "g", "auto.offset.reset": "earliest"}
-    core: AnsweredConsumer = make(AnsweredConsumer, cluster, consumer_settings(given))
+    config = {**SERVERS, "group.id": "g", "auto.offset.reset": "earliest"}
+    core: AnsweredConsumer = make(AnsweredConsumer, cluster, consumer_settings(config))
     return core
 
 
 def states(core: AnsweredConsumer) -> set[FetchState]:
     """Return the states in which partitions are."""
-    return {it.state for it in core.control.partitions}
+    return {partition.state for partition in core.control.partitions}
 
 
 def stop_streams(core: AnsweredConsumer, link_id: int) -> StreamsStopped:
     """Return what the data plane tells of the streams on a link."""
     return StreamsStopped(
         tuple(
-            StreamRow(it.stream_id, it.generation, 0, 50, 5)
-            for it in core.control.partitions
-            if it.link_id == link_id
+            StreamRow(partition.stream_id, partition.generation, 0, 50, 5)
+            for partition in core.control.partitions
+            if partition.link_id == link_id
         )
     )
 
@@ -214,7 +214,7 @@ def refresh(core: Any, cluster: LargeCluster, row: Row) -> Callable[[], bool]:
 def move_leaders(core: AnsweredConsumer, cluster: LargeCluster, row: Row) -> Callable[[], bool]:
     """A refresh tells that all leaders have moved; the streams stop and start again."""
     cluster.turn += 1
-    links = {it.link_id for it in core.control.partitions}
+    links = {partition.link_id for partition in core.control.partitions}
     refresh(core, cluster, row)
     row.run(lambda: states(core) == {FetchState.STOPPING})
     for link_id in links:
@@ -267,9 +267,9 @@ def committed(core: AnsweredConsumer, cluster: LargeCluster, row: Row) -> Callab
 def end_offsets(core: AnsweredConsumer, cluster: LargeCluster, row: Row) -> Callable[[], bool]:
     """The ends of all partitions are looked up."""
     outcome: list[Any] = []
-    wanted = dict.fromkeys(cluster.partitions(), -1)
-    row.do(lambda now: core.control.lookup.begin(wanted, outcome.append, now))
-    return lambda: bool(outcome) and len(outcome[0]) == len(wanted)
+    timestamps = dict.fromkeys(cluster.partitions(), -1)
+    row.do(lambda now: core.control.lookup.begin(timestamps, outcome.append, now))
+    return lambda: bool(outcome) and len(outcome[0]) == len(timestamps)
 
 
 def recreate(core: AnsweredConsumer, cluster: LargeCluster, row: Row) -> Callable[[], bool]:
@@ -392,7 +392,7 @@ def test_a_pattern_that_matches_10_000_topics() -> None:
 def test_a_producer(topics: int, scenarios: tuple[Callable[..., Any], ...]) -> None:
     """10 partitions each: 10,000 topics that are known, and 2,000 that all have records."""
     cluster = LargeCluster(topics, 10)
-    given = {**SERVERS, "enable.idempotence": False}
-    core = make(AnsweredProducer, cluster, producer_settings(given))
+    config = {**SERVERS, "enable.idempotence": False}
+    core = make(AnsweredProducer, cluster, producer_settings(config))
     assert measure(core, cluster, scenarios) == ""
     process_life.discard(core)

@@ -109,8 +109,8 @@ def compare(baseline: Path, row: Row, pairs: int) -> str:
     after: list[float] = []
     for number in range(pairs):
         turns = [(baseline, before), (HERE, after)]
-        for checkout, found in turns if number % 2 == 0 else reversed(turns):
-            found.append(measure(checkout, row))
+        for checkout, results in turns if number % 2 == 0 else reversed(turns):
+            results.append(measure(checkout, row))
     ratios = sorted(new / old for old, new in zip(before, after, strict=True))
     middle = statistics.median(ratios)
     low, high = ratios[len(ratios) // 4], ratios[-1 - len(ratios) // 4]

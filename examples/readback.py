@@ -140,8 +140,8 @@ class Kafka:
         """
         # Before KIP-464 (Kafka 2.4) a client must say it.
         factor = -1 if self._connection.version(CreateTopicsRequest) >= DEFAULT_FACTOR else 1
-        wanted = CreatableTopic(name=name, num_partitions=partitions, replication_factor=factor)
-        request = CreateTopicsRequest(topics=[wanted], timeout_ms=int(TIMEOUT * 1000))
+        new_topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=factor)
+        request = CreateTopicsRequest(topics=[new_topic], timeout_ms=int(TIMEOUT * 1000))
         (result,) = self._connection.ask(request, CreateTopicsResponse).topics
         if result.error_code:
             raise broker_error(
@@ -160,8 +160,8 @@ class Kafka:
             BrokerError: A broker refused.
             CorruptBatchError: A batch's checksum is wrong.
         """
-        addresses, found = self._metadata(topic)
-        for partition in found.partitions:
+        addresses, metadata = self._metadata(topic)
+        for partition in metadata.partitions:
             if partition.leader_id not in self._leaders:
                 self._leaders[partition.leader_id] = Connection(*addresses[partition.leader_id])
             leader = self._leaders[partition.leader_id]
@@ -175,10 +175,15 @@ class Kafka:
         deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             answer = self._connection.ask(request, MetadataResponse)
-            (found,) = answer.topics
-            codes = [found.error_code, *(it.error_code for it in found.partitions)]
+            (metadata,) = answer.topics
+            codes = [
+                metadata.error_code,
+                *(partition.error_code for partition in metadata.partitions),
+            ]
             if not any(codes):
-                return {it.node_id: (it.host, it.port) for it in answer.brokers}, found
+                return {
+                    broker.node_id: (broker.host, broker.port) for broker in answer.brokers
+                }, metadata
             time.sleep(0.05)
         raise KafkaTimeoutError(f"topic {topic} has no leaders after {TIMEOUT:.0f} s")
 
@@ -202,17 +207,19 @@ def _read_partition(
 ) -> Iterator[tuple[list[bytes | None], list[bytes | None]]]:
     offset = 0
     while True:
-        wanted = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=MAX_BYTES)
+        partition = FetchPartition(
+            partition=index, fetch_offset=offset, partition_max_bytes=MAX_BYTES
+        )
         request = FetchRequest(
             max_wait_ms=500,
             min_bytes=1,
             max_bytes=MAX_BYTES,
-            topics=[FetchTopic(topic=topic, partitions=[wanted])],
+            topics=[FetchTopic(topic=topic, partitions=[partition])],
         )
         answer = leader.ask(request, FetchResponse, LAST_BY_NAME)
         if answer.error_code:
             raise broker_error(answer.error_code, f"cannot read {topic}-{index}")
-        ((data,),) = [found.partitions for found in answer.responses]
+        ((data,),) = [response.partitions for response in answer.responses]
         if data.error_code:
             raise broker_error(data.error_code, f"cannot read {topic}-{index}")
         for batch in read_batches(data.records or b""):

@@ -197,18 +197,18 @@ WITH_GIL = re.compile(r"\bwith\s+gil\b")
 
 def violations(root: Path) -> list[str]:
     """Return one line for each broken rule in the tree at `root`."""
-    found: list[str] = []
+    faults: list[str] = []
     modules = _modules(root)
     for path in sorted((root / PACKAGE).rglob("*")):
         if path.suffix in {".py", ".pyx", ".pxd", ".pyi"}:
-            found += _check_module(root, path, modules)
+            faults += _check_module(root, path, modules)
     for path in sorted((root / WORLDS).rglob("*.py")):
-        found += _check_world(root, path)
+        faults += _check_world(root, path)
     for path in sorted((root / "src_c").rglob("*")):
         if path.suffix in {".c", ".h"}:
-            found += _check_c(root, path)
-    found += _check_class_names(root)
-    return found
+            faults += _check_c(root, path)
+    faults += _check_class_names(root)
+    return faults
 
 
 SAME_IN_AIO = {"Consumer", "Producer", "RebalanceListener", "RecordRange"}
@@ -223,7 +223,7 @@ def _check_class_names(root: Path) -> Iterator[str]:
     homes: dict[tuple[str, str], dict[str, str]] = {}  # (scope, name) -> module -> file and line
     for path in sorted((root / PACKAGE).rglob("*")):
         module = _name(root, path)
-        if path.suffix not in MAX_LINES or any(_is_in(module, it) for it in KEEP_THEIR_NAMES):
+        if path.suffix not in MAX_LINES or any(_is_in(module, place) for place in KEEP_THEIR_NAMES):
             continue
         text = _without_strings(path.read_text(encoding="utf-8"))
         for match in CLASS.finditer(text):
@@ -333,7 +333,7 @@ def _check_constructors(where: str, text: str) -> Iterator[str]:
 
 def _check_pace(where: str, module: str, text: str) -> Iterator[str]:
     """Yield each use of a backoff by a module that is to leave retries to the requester."""
-    if any(_is_in(module, it) for it in OWN_PACE):
+    if any(_is_in(module, place) for place in OWN_PACE):
         return
     for node in ast.walk(ast.parse(text)):
         is_import = isinstance(node, ast.ImportFrom) and (node.module or "").endswith(".backoff")

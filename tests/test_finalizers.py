@@ -27,11 +27,11 @@ BY_NAME = re.compile(r"__Pyx_GetModuleGlobalName\([^,]+, (?:[\w>-]*->)?(\w+)\)|(
 
 def functions(text: str) -> dict[str, str]:
     """Return the bodies of a generated file's functions, by name."""
-    found = {}
+    bodies = {}
     for match in FUNCTION.finditer(text):
         end = text.find("\n}\n", match.end())
-        found[match[1]] = text[match.end() : end]
-    return found
+        bodies[match[1]] = text[match.end() : end]
+    return bodies
 
 
 def lookups(name: str, bodies: dict[str, str], seen: set[str]) -> Iterator[str]:
@@ -60,15 +60,15 @@ def all_functions() -> dict[str, str]:
 
 def classes() -> list[str]:
     """Return all compiled classes that have a finalizer, as module.Class."""
-    found = []
+    owners = []
     for path in sorted((ROOT / "kafka_fast").rglob("_*.pyx")):
         owner = ""
         for line in path.read_text().splitlines():
             if match := re.match(r"(?:cdef )?class (\w+)", line):
                 owner = match[1]
             elif "def __dealloc__(self)" in line:
-                found.append(f"{path.relative_to(ROOT).with_suffix('')}.{owner}".replace("/", "."))
-    return found
+                owners.append(f"{path.relative_to(ROOT).with_suffix('')}.{owner}".replace("/", "."))
+    return owners
 
 
 def mangled(dotted: str) -> str:
@@ -128,7 +128,7 @@ static void __pyx_pf_1m_1A___dealloc__(PyObject *__pyx_v_self) {
   ((struct __pyx_vtabstruct_1m_A *)__pyx_v_self->__pyx_vtab)->log(__pyx_v_self);
 }
 """
-    found = functions(text)
-    assert list(lookups("__pyx_pf_1m_1A___dealloc__", found, set())) == [
+    bodies = functions(text)
+    assert list(lookups("__pyx_pf_1m_1A___dealloc__", bodies, set())) == [
         "__pyx_f_1m_1A_log: __pyx_n_u_warnings"
     ]

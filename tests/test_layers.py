@@ -75,8 +75,8 @@ def test_the_table_of_layers_has_no_cycle() -> None:
 def test_what_would_make_a_simulation_depend_on_more_than_its_seed(
     tmp_path: Path, text: str, said: str
 ) -> None:
-    (found,) = plant(tmp_path, {"tests/sim/worlds/a.py": text})
-    assert said in found
+    (violation,) = plant(tmp_path, {"tests/sim/worlds/a.py": text})
+    assert said in violation
 
 
 def test_a_clean_tree_is_clean(tmp_path: Path) -> None:
@@ -182,9 +182,9 @@ def test_a_clean_tree_is_clean(tmp_path: Path) -> None:
     ],
 )
 def test_planted_faults_in_the_package(tmp_path: Path, name: str, text: str, said: str) -> None:
-    found = plant(tmp_path, {f"kafka_fast/{name}": text})
-    assert len(found) == 1, found
-    assert said in found[0]
+    reported = plant(tmp_path, {f"kafka_fast/{name}": text})
+    assert len(reported) == 1, reported
+    assert said in reported[0]
 
 
 @pytest.mark.parametrize(
@@ -197,8 +197,10 @@ def test_planted_faults_in_the_package(tmp_path: Path, name: str, text: str, sai
 )
 def test_one_class_name_for_two_things(tmp_path: Path, first: str, second: str, name: str) -> None:
     text = f"class {name}:\n    pass\n"
-    found = plant(tmp_path, {f"kafka_fast/{it}": text for it in (first, second)})
-    assert found == [f"kafka_fast/{second}:1: kafka_fast/{first}:1 has a class {name} too"]
+    reported = plant(
+        tmp_path, {f"kafka_fast/{name_of_file}": text for name_of_file in (first, second)}
+    )
+    assert reported == [f"kafka_fast/{second}:1: kafka_fast/{first}:1 has a class {name} too"]
 
 
 def test_a_cython_class_and_a_python_class_of_one_name(tmp_path: Path) -> None:
@@ -238,6 +240,6 @@ def test_class_names_that_may_be_shared(tmp_path: Path) -> None:
     ],
 )
 def test_planted_faults_in_c(tmp_path: Path, text: str, said: str) -> None:
-    found = plant(tmp_path, {"src_c/kf_a.h": text})
-    assert len(found) == 1, found
-    assert said in found[0]
+    reported = plant(tmp_path, {"src_c/kf_a.h": text})
+    assert len(reported) == 1, reported
+    assert said in reported[0]

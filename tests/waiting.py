@@ -19,10 +19,10 @@ def eventually(
 ) -> T:
     """Call `probe` until what it returns is true, and return that."""
     deadline = time.monotonic() + timeout
-    while not (found := probe()):
-        assert time.monotonic() < deadline, f"waited {timeout:.0f} s for {what}, not {found!r}"
+    while not (answer := probe()):
+        assert time.monotonic() < deadline, f"waited {timeout:.0f} s for {what}, not {answer!r}"
         time.sleep(0.005)
-    return found
+    return answer
 
 
 @contextmanager

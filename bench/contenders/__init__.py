@@ -104,5 +104,5 @@ class Contender(ABC):
 
 def contender_class(name: str) -> type[Contender]:
     """Import a contender's module; the libraries must not be in each other's process."""
-    found: type[Contender] = importlib.import_module(CONTENDERS[name][0]).CONTENDER
-    return found
+    contender: type[Contender] = importlib.import_module(CONTENDERS[name][0]).CONTENDER
+    return contender

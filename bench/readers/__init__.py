@@ -49,5 +49,5 @@ class Reader(ABC):
 def reader_class(name: str) -> type[Reader]:
     """Import a contender's module; the libraries must not be in each other's process."""
     module = CONTENDERS[name][0].replace("contenders.", "readers.")
-    found: type[Reader] = importlib.import_module(module).READER
-    return found
+    reader: type[Reader] = importlib.import_module(module).READER
+    return reader

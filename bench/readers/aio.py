@@ -49,8 +49,8 @@ class Aio(Reader):
     async def _read_many(self, count: int) -> int:
         done = 0
         while done < count:
-            found = await self._consumer.getmany(timeout_ms=WAIT_MS, max_records=AT_A_TIME)
-            for records in found.values():
+            by_partition = await self._consumer.getmany(timeout_ms=WAIT_MS, max_records=AT_A_TIME)
+            for records in by_partition.values():
                 for record in records:
                     record.value  # noqa: B018  touched
                 done += len(records)

@@ -38,8 +38,8 @@ class KafkaPython(Reader):
     def _read_many(self, count: int) -> int:
         done = 0
         while done < count:
-            found = self._consumer.poll(timeout_ms=WAIT_MS, max_records=AT_A_TIME)
-            for records in found.values():
+            by_partition = self._consumer.poll(timeout_ms=WAIT_MS, max_records=AT_A_TIME)
+            for records in by_partition.values():
                 for record in records:
                     record.value  # noqa: B018  touched
                 done += len(records)

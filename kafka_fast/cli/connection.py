@@ -85,15 +85,15 @@ def properties(args: argparse.Namespace, client: str) -> dict[str, object]:
         ConfigError: a property is given twice.
         OSError: the file cannot be read.
     """
-    given: dict[str, object] = {}
+    of_options: dict[str, object] = {}
     for name, value in args.properties:
-        if given.setdefault(name, value) != value:
+        if of_options.setdefault(name, value) != value:
             raise ConfigError(f"{name} is given twice with different values")
-    given = conceal(given, client)
+    of_options = conceal(of_options, client)
     if args.config is None:
-        return given
+        return of_options
     of_file = conceal(read_properties(args.config), client)
-    return _replaced({it: of_file[it] for it in of_file if not _is_of_bytes(it)}, given)
+    return _replaced({key: of_file[key] for key in of_file if not _is_of_bytes(key)}, of_options)
 
 
 def reader_configuration(args: argparse.Namespace) -> dict[str, object]:
@@ -106,7 +106,7 @@ def reader_configuration(args: argparse.Namespace) -> dict[str, object]:
 
 def is_given(config: Iterable[str], name: str) -> bool:
     """Whether the user has set a property, under any of its names."""
-    return any(canonical(it) == name for it in config)
+    return any(canonical(key) == name for key in config)
 
 
 def group_id(config: dict[str, object], name: str | None) -> str | None:
@@ -119,8 +119,8 @@ def group_id(config: dict[str, object], name: str | None) -> str | None:
     Raises:
         ConfigError: the two name different groups.
     """
-    given = [config.pop(it) for it in list(config) if is_given([it], "group.id")]
-    names = dict.fromkeys(it for it in (name, *given) if it is not None)
+    group_ids = [config.pop(key) for key in list(config) if is_given([key], "group.id")]
+    names = dict.fromkeys(text for text in (name, *group_ids) if text is not None)
     if len(names) > 1:
         raise ConfigError(f"group.id is given twice: {' and '.join(map(repr, names))}")
     return str(next(iter(names))) if names else None
@@ -128,14 +128,14 @@ def group_id(config: dict[str, object], name: str | None) -> str | None:
 
 def key_value(text: str) -> tuple[str, str]:
     """Return the parts of `KEY=VALUE`."""
-    key, found, value = text.partition("=")
-    if not found or not key:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
         raise argparse.ArgumentTypeError(f"expected KEY=VALUE, not {text!r}")
     return key, value
 
 
 def _given(args: argparse.Namespace, name: str) -> list[str]:
-    return [value for it, value in args.properties if canonical(it) == name]
+    return [value for key, value in args.properties if canonical(key) == name]
 
 
 def _is_of_bytes(name: str) -> bool:
@@ -145,4 +145,4 @@ def _is_of_bytes(name: str) -> bool:
 def _replaced(config: Mapping[str, object], by: Mapping[str, Any]) -> dict[str, object]:
     """Return a configuration in which some properties are replaced, under any of their names."""
     names = {canonical(name) for name in by}
-    return {**{it: config[it] for it in config if canonical(it) not in names}, **by}
+    return {**{key: config[key] for key in config if canonical(key) not in names}, **by}

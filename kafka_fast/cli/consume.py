@@ -292,15 +292,15 @@ class _Sink:
         Raises:
             BrokenPipeError: the reader of the output has left.
         """
-        wanted = records if self.left is None else records[: self.left]
-        block = memoryview(self._render(wanted))
+        written = records if self.left is None else records[: self.left]
+        block = memoryview(self._render(written))
         size, fd = len(block), sys.stdout.fileno()
         self._is_writing = True
         while block:
             block = block[os.write(fd, block) :]
         self._is_writing = False
-        self.count += len(wanted)
-        self._progress.advance(len(wanted), size)
+        self.count += len(written)
+        self._progress.advance(len(written), size)
         return self.left == 0
 
     def interrupt(self) -> None:

@@ -89,8 +89,12 @@ def run(args: argparse.Namespace) -> int:
             partition: at.offset for partition, at in observer.committed().items() if at is not None
         }
         if args.topic:
-            committed = {it: at for it, at in committed.items() if it.topic in args.topic}
-        topics = set(args.topic) or {it.topic for it in committed} | subscribed
+            committed = {
+                partition: at
+                for partition, at in committed.items()
+                if partition.topic in args.topic
+            }
+        topics = set(args.topic) or {partition.topic for partition in committed} | subscribed
         if not topics:
             say(f"group {args.group} has committed nothing, and has no members that subscribe")
             return _FAILED
@@ -110,21 +114,23 @@ def _subscriptions(
     """Return the group's state, and its members' topics as far as they are known."""
     deadline = time.monotonic() + (0.0 if are_named else REBALANCE_WAIT)
     try:
-        while (found := observer.description()).is_rebalancing and time.monotonic() < deadline:
+        while (
+            description := observer.description()
+        ).is_rebalancing and time.monotonic() < deadline:
             time.sleep(_ASK_AGAIN)
     except KafkaTimeoutError:
         raise
     except KafkaError as error:  # not authorized, for example
         say(f"what the members of group {group} subscribe to is not known: {error}")
         return None, frozenset()
-    if not found.exists and are_named:
+    if not description.exists and are_named:
         say(f"there is no group {group} (yet)")
-    elif found.is_rebalancing and not are_named:
+    elif description.is_rebalancing and not are_named:
         say(
             f"group {group} is rebalancing: what its members subscribe to is not known now, and "
             "topics of which it has committed nothing may be missing here"
         )
-    return found.state, found.topics
+    return description.state, description.topics
 
 
 def _rows(
@@ -139,7 +145,7 @@ def _rows(
         if topic in there:
             partitions += _partitions(observer, topic)
         else:
-            is_old = any(it.topic == topic for it in committed)
+            is_old = any(tp.topic == topic for tp in committed)
             when = "any more, or it may not be seen" if is_old else "(yet), or it may not be seen"
             say(f"there is no topic {topic!r} {when}")
     firsts, ends = observer.beginning_offsets(partitions), observer.end_offsets(partitions)
@@ -156,7 +162,7 @@ def _rows(
 
 def _partitions(observer: GroupObserver, topic: str) -> list[TopicPartition]:
     try:
-        return [TopicPartition(topic, it.partition) for it in observer.partitions_for(topic)]
+        return [TopicPartition(topic, info.partition) for info in observer.partitions_for(topic)]
     except UnknownTopicOrPartition:  # deleted since the topics were listed
         say(f"there is no topic {topic!r} any more")
         return []
@@ -166,13 +172,13 @@ def _print_table(rows: list[Row], reset: str) -> None:
     cells: list[tuple[str, ...]] = [_HEAD]
     for row in rows:
         committed = "none" if row.committed is None else str(row.committed)
-        numbers = ("-" if it is None else str(it) for it in (row.end, row.lag))
+        numbers = ("-" if number is None else str(number) for number in (row.end, row.lag))
         cells.append((*map(str, row.partition), committed, *numbers))
     total = str(sum(row.lag or 0 for row in rows))
     cells.append(("TOTAL", "", "", "", total))
     width = max(len(topic) for topic, *_ in cells)
     for topic, *others in cells:
-        print(f"{topic:<{width}}" + "".join(f"{it:>14}" for it in others))
+        print(f"{topic:<{width}}" + "".join(f"{cell:>14}" for cell in others))
     count = sum(row.committed is None for row in rows)
     if count:
         start = "beginning of the log (--reset latest: from its end)"
@@ -183,7 +189,7 @@ def _print_table(rows: list[Row], reset: str) -> None:
 
 
 def _print_json(group: str, state: str | None, rows: list[Row]) -> None:
-    found = {
+    report = {
         "group": group,
         "state": state,
         "total_lag": sum(row.lag or 0 for row in rows),
@@ -199,4 +205,4 @@ def _print_json(group: str, state: str | None, rows: list[Row]) -> None:
             for row in rows
         ],
     }
-    print(json.dumps(found))  # in ASCII, which every encoding of standard output can write
+    print(json.dumps(report))  # in ASCII, which every encoding of standard output can write

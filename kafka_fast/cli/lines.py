@@ -44,11 +44,11 @@ def read_lines(source: LineSource, max_line: int) -> Iterator[Lines]:
     held = 0  # bytes in `parts`
     size = 0
     while block := _read(source):
-        head, found, tail = block.partition(b"\n")
+        head, newline, tail = block.partition(b"\n")
         parts.append(head)
         held += len(head)
         size += len(block)
-        if not found:
+        if not newline:
             if held > max_line:
                 raise UsageError(f"line {count + 1}: longer than {max_line} bytes")
             continue
@@ -79,8 +79,8 @@ def split_keys(
     keys: list[bytes] = []
     values: list[bytes] = []
     for line in lines:
-        key, found, value = line.partition(separator)
-        if not found:
+        key, matched, value = line.partition(separator)
+        if not matched:
             raise UsageError(f"line {first_line + len(keys)}: no key separator {separator!r} in it")
         keys.append(key)
         values.append(value)

@@ -73,23 +73,25 @@ def assign(consumer: Consumer, wanted: Sequence[TopicOrPartition], start: Point 
             consumer.seek(partition, start.number)
 
 
-def _partitions(consumer: Consumer, wanted: Sequence[TopicOrPartition]) -> list[TopicPartition]:
+def _partitions(consumer: Consumer, selection: Sequence[TopicOrPartition]) -> list[TopicPartition]:
     """Return the wanted partitions; all must be in the metadata."""
     known = {
-        topic: [TopicPartition(topic, it.partition) for it in consumer.partitions_for(topic)]
-        for topic in dict.fromkeys(it if isinstance(it, str) else it.topic for it in wanted)
+        topic: [TopicPartition(topic, info.partition) for info in consumer.partitions_for(topic)]
+        for topic in dict.fromkeys(
+            chosen if isinstance(chosen, str) else chosen.topic for chosen in selection
+        )
     }
-    found: list[TopicPartition] = []
-    for it in wanted:
-        if isinstance(it, str):
-            found += known[it]
-        elif it in known[it.topic]:
-            found.append(it)
+    partitions: list[TopicPartition] = []
+    for selected in selection:
+        if isinstance(selected, str):
+            partitions += known[selected]
+        elif selected in known[selected.topic]:
+            partitions.append(selected)
         else:  # a consumer would wait for such a partition
             raise UnknownTopicOrPartition(
-                f"there is no partition {it} (its topic has {len(known[it.topic])})"
+                f"there is no partition {selected} (its topic has {len(known[selected.topic])})"
             )
-    return found
+    return partitions
 
 
 def _check_offset(consumer: Consumer, partitions: Sequence[TopicPartition], offset: int) -> None:
@@ -99,10 +101,14 @@ def _check_offset(consumer: Consumer, partitions: Sequence[TopicPartition], offs
         PositionError: a log does not contain the offset; the error names the first such partition.
     """
     firsts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
-    without = [it for it in partitions if not firsts[it] <= offset <= ends[it]]
+    without = [
+        partition for partition in partitions if not firsts[partition] <= offset <= ends[partition]
+    ]
     if not without:
         return
-    text = ", ".join(f"{it} ({firsts[it]} to {ends[it]})" for it in without[:NAMED])
+    text = ", ".join(
+        f"{partition} ({firsts[partition]} to {ends[partition]})" for partition in without[:NAMED]
+    )
     if len(without) > NAMED:
         text += f" and {len(without) - NAMED} more"
     if len(without) < len(partitions):

@@ -117,7 +117,7 @@ def _template(text: bytes) -> Render:
         raise UsageError(f"the format {os.fsdecode(text)!r} shows nothing of a record: {known}")
     for letter in pieces[1::2]:
         if letter not in _FIELDS:
-            known = ", ".join("%" + it.decode() for it in _FIELDS)
+            known = ", ".join("%" + field.decode() for field in _FIELDS)
             raise UsageError(f"the format has %{os.fsdecode(letter)}; known are {known}")
     parts: list[bytes | Callable[[ConsumerRecord], bytes]] = [
         _FIELDS[piece] if index % 2 else piece for index, piece in enumerate(pieces)

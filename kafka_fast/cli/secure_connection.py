@@ -89,30 +89,30 @@ def secured(args: argparse.Namespace, config: dict[str, object]) -> dict[str, ob
     for name, value in options.items():
         if of_x.get(name, value) != value:
             raise ConfigError(f"{name} is given twice: by an option and by -X")
-    found = {it: config[it] for it in config if canonical(it) not in options}
-    found.update(options)
-    _set_protocol(args, found)
-    _set_password(args, found)
-    return found
+    properties = {key: config[key] for key in config if canonical(key) not in options}
+    properties.update(options)
+    _set_protocol(args, properties)
+    _set_password(args, properties)
+    return properties
 
 
 def _set_protocol(args: argparse.Namespace, config: dict[str, object]) -> None:
     """Add TLS and SASL to the protocol that is given otherwise, where options ask for them."""
-    given = [config.pop(it) for it in list(config) if canonical(it) == _PROTOCOL]
-    protocol = str(given[-1]).strip().upper() if given else "PLAINTEXT"
-    has_tls = args.tls or any(getattr(args, it) is not None for it in _OF_TLS)
+    protocols = [config.pop(key) for key in list(config) if canonical(key) == _PROTOCOL]
+    protocol = str(protocols[-1]).strip().upper() if protocols else "PLAINTEXT"
+    has_tls = args.tls or any(getattr(args, option) is not None for option in _OF_TLS)
     has_sasl = args.sasl_mechanism is not None or args.username is not None
     if has_tls:
         protocol = protocol.replace("PLAINTEXT", "SSL")
     if has_sasl and not protocol.startswith("SASL_"):
         protocol = f"SASL_{protocol}"
-    if given or has_tls or has_sasl:
+    if protocols or has_tls or has_sasl:
         config[_PROTOCOL] = protocol
 
 
 def _set_password(args: argparse.Namespace, config: dict[str, object]) -> None:
     """Find the password of a user who has none in the properties."""
-    names = {canonical(it): it for it in config}
+    names = {canonical(key): key for key in config}
     if args.password_file is not None:
         config.pop(names.get("sasl.password", ""), None)
         first, *_ = Path(args.password_file).read_text(encoding="utf-8").split("\n", 1)

@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
         names = dict.fromkeys(args.topic) or consumer.topics(internal=args.internal)
         counts = _partition_counts(consumer, sorted(names), are_named=bool(args.topic))
     if args.output == "json":
-        found = [{"topic": name, "partitions": count} for name, count in counts.items()]
-        print(json.dumps({"topics": found}))  # in ASCII, for every encoding of the output
+        rows = [{"topic": name, "partitions": count} for name, count in counts.items()]
+        print(json.dumps({"topics": rows}))  # in ASCII, for every encoding of the output
     elif counts:
         _print_table(counts)
     elif not args.topic:

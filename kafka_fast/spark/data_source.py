@@ -65,9 +65,9 @@ def schema(options: Mapping[str, str]) -> str:
     Raises:
         UsageError, ConfigError: An option is wrong.
     """
-    found = source_options(options)
-    check_location(found)
-    return ddl(headers=found.headers)
+    settings = source_options(options)
+    check_location(settings)
+    return ddl(headers=settings.headers)
 
 
 def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
@@ -78,8 +78,8 @@ def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceRe
     """
     from kafka_fast.spark.source.batch import BatchReader
 
-    found = source_options(options)
-    return BatchReader(found, bounds_of_batch(lower(options)), columns_of(schema))
+    settings = source_options(options)
+    return BatchReader(settings, bounds_of_batch(lower(options)), columns_of(schema))
 
 
 def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
@@ -90,9 +90,9 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
     """
     from kafka_fast.spark.source.stream import StreamReader
 
-    found = source_options(options)
-    check_location(found)
-    return StreamReader(found, start_of_stream(lower(options)), columns_of(schema))
+    settings = source_options(options)
+    check_location(settings)
+    return StreamReader(settings, start_of_stream(lower(options)), columns_of(schema))
 
 
 def batch_writer(
@@ -109,9 +109,9 @@ def batch_writer(
         raise UsageError(
             'Save mode Overwrite not allowed for Kafka, which only appends: write .mode("append")'
         )
-    found = sink_options(options, stream=False)
-    job = MicroBatch(found.job_id or str(uuid.uuid4()), "0")
-    return BatchWriter(found, columns_to_write(schema, found), job)
+    settings = sink_options(options, stream=False)
+    job = MicroBatch(settings.job_id or str(uuid.uuid4()), "0")
+    return BatchWriter(settings, columns_to_write(schema, settings), job)
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType) -> DataSourceStreamWriter:
@@ -122,8 +122,8 @@ def stream_writer(options: Mapping[str, str], schema: StructType) -> DataSourceS
     """
     from kafka_fast.spark.sink.writers import StreamWriter
 
-    found = sink_options(options, stream=True)
-    return StreamWriter(found, columns_to_write(schema, found))
+    settings = sink_options(options, stream=True)
+    return StreamWriter(settings, columns_to_write(schema, settings))
 
 
 def columns_to_write(schema: StructType, options: SinkOptions) -> dict[str, int]:

@@ -43,12 +43,12 @@ def worker_entry(
             return RuntimeError(f"{said}\n{mark}{coded}")
 
         try:
-            from kafka_fast._version import __version__ as found
+            from kafka_fast._version import __version__ as worker_version
             from kafka_fast.spark import task
         except ImportError as error:
             raise wrong(f"cannot import kafka_fast ({error})") from None
-        if found != version:
-            raise wrong(f"has kafka_fast {found}, where the driver has {version}")
+        if worker_version != version:
+            raise wrong(f"has kafka_fast {worker_version}, where the driver has {version}")
         return task.run(function, records, arguments)
 
     return entry

@@ -97,8 +97,8 @@ class FormatOptions:
 
     def take(self, name: str, read: Callable[[str, str], T], default: T) -> T:
         """Return an option's value."""
-        found = self.find(name, read)
-        return default if found is None else found
+        value = self.find(name, read)
+        return default if value is None else value
 
     def client_config(
         self,
@@ -123,14 +123,14 @@ class FormatOptions:
             UsageError: A property is refused, or there are no brokers.
             ConfigError: A property is unknown, or its value is wrong; or the file cannot be read.
         """
-        given = {
+        properties = {
             name.removeprefix(PREFIX): text
             for name, text in self.texts.items()
             if name.startswith(PREFIX)
         }
         try:
             path = self.find("propertiesFile", text_of)
-            names = set(given)
+            names = set(properties)
             if path is not None:
                 names |= PropertiesFile(path, client, (), ())().keys()
             for name, why in refused.items():
@@ -144,14 +144,14 @@ class FormatOptions:
             for name, why in ignored.items():
                 if name in names:
                     logger.warning(why)
-            for name in ignored.keys() & given.keys():
-                del given[name]
+            for name in ignored.keys() & properties.keys():
+                del properties[name]
             if path is None:
-                return checked({**defaults, **given}, client)
-            own = tuple(sorted(defaults.items())), tuple(sorted(given.items()))
+                return checked({**defaults, **properties}, client)
+            own = tuple(sorted(defaults.items())), tuple(sorted(properties.items()))
             return of_file(PropertiesFile(path, client, *own, tuple(ignored)))
         finally:
-            del given, self  # a traceback that has this frame shows no secret
+            del properties, self  # a traceback that has this frame shows no secret
 
     def check_names(self) -> None:
         """Refuse a misspelt option, and log the options that nobody knows.
@@ -208,10 +208,10 @@ def milliseconds(name: str, text: str) -> float:
 
 def positive(name: str, text: str) -> int:
     """Return the value of an option as a number above 0."""
-    found = number(name, text)
-    if found <= 0:
+    value = number(name, text)
+    if value <= 0:
         raise UsageError(f"{name} must be positive")
-    return found
+    return value
 
 
 def boolean(name: str, text: str) -> bool:

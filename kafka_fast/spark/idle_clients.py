@@ -52,7 +52,7 @@ class IdleClients(Generic[T]):
     def clients(self) -> list[T]:
         """Return the clients; the one that became idle last is the last one."""
         with self._lock:
-            return [it.client for it in self._idle]
+            return [idle.client for idle in self._idle]
 
     def take(self, key: Hashable) -> T | None:
         """Return the client with this key that became idle last, and no longer keep it."""
@@ -72,7 +72,7 @@ class IdleClients(Generic[T]):
         """
         with self._lock:
             self._idle.append(_Idle(key, client, self._clock() + timeout))
-            surplus = [it.client for it in self._idle[: -self._most]]
+            surplus = [idle.client for idle in self._idle[: -self._most]]
             del self._idle[: -self._most]
             self._arm()
         return surplus
@@ -81,15 +81,15 @@ class IdleClients(Generic[T]):
         """Close the clients that have been idle for too long."""
         with self._lock:
             now = self._clock()
-            closing = [it.client for it in self._idle if it.due <= now]
-            self._idle = [it for it in self._idle if it.due > now]
+            closing = [idle.client for idle in self._idle if idle.due <= now]
+            self._idle = [idle for idle in self._idle if idle.due > now]
             self.timer = None
             self._arm()
         self._close(closing)
 
     def _arm(self) -> None:
         """Have `close_due` called when the next client is due."""
-        due = min((it.due for it in self._idle), default=math.inf)
+        due = min((idle.due for idle in self._idle), default=math.inf)
         if self.timer is not None or due == math.inf:
             return
         self.timer = threading.Timer(max(0.0, due - self._clock()), self.close_due)

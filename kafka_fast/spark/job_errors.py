@@ -66,12 +66,12 @@ def typed_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = kafka_error(error)
-        if found is None:
+        typed_error = kafka_error(error)
+        if typed_error is None:
             raise
         if error.__cause__ is None:
-            error.__cause__ = fresh_copy(found)
-        raise found from error
+            error.__cause__ = fresh_copy(typed_error)
+        raise typed_error from error
 
 
 def kafka_error(error: BaseException) -> KafkaError | None:

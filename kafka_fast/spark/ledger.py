@@ -118,7 +118,7 @@ class Ledger:
     def rows(self) -> list[ReportRow]:
         """Return one row for each partition with delivered or failed records."""
         seconds = self._clock() - self._started
-        found = [
+        rows = [
             ReportRow(
                 task=self._task,
                 attempt=self._attempt,
@@ -134,7 +134,7 @@ class Ledger:
             )
             for (topic, partition), totals in self._totals.items()
         ]
-        return sorted(found, key=lambda row: (row.topic or "", row.partition))
+        return sorted(rows, key=lambda row: (row.topic or "", row.partition))
 
     def _settle(self, topic: str | None, future: Any, timeout: float | None) -> None:
         """Enter the outcome of the records of one call."""

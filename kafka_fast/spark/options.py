@@ -103,12 +103,12 @@ class PropertiesFile(NamedTuple):
             ConfigError: The file cannot be read, or a line or name in it is wrong.
         """
         try:
-            found = conceal(read_properties(self.path), self.client)
+            properties = conceal(read_properties(self.path), self.client)
         except OSError as error:
             raise ConfigError(
                 f"the properties file cannot be read on {platform.node()}: {error}"
             ) from None
-        there = {name: value for name, value in found.items() if name not in self.left_out}
+        there = {name: value for name, value in properties.items() if name not in self.left_out}
         return {**dict(self.defaults), **there, **dict(self.config)}
 
 
@@ -232,7 +232,9 @@ def freeze(config: Mapping[str, object], client: str = "producer") -> JobConfig:
         ConfigError: A value is an object, such as a callable. Each task would get its own copy, and
             so its own producer. The callable's work belongs into the job.
     """
-    objects = {str(name): type(it).__name__ for name, it in config.items() if not _is_plain(it)}
+    objects = {
+        str(name): type(value).__name__ for name, value in config.items() if not _is_plain(value)
+    }
     flat = {str(name): _flat(value) for name, value in config.items()}
     job = JobConfig(tuple((name, flat[name]) for name in sorted(flat)), client)
     del config, flat  # a traceback that has this frame shows no secret

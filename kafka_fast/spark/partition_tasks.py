@@ -18,13 +18,13 @@ def count_partitions(batches: Iterable[Any], *options: Any) -> Iterator[Any]:
     """
     import pyarrow as pa
 
-    wanted = arrived(options)
+    task_options = arrived(options)
     del options
-    assert wanted.topic is not None
+    assert task_options.topic is not None
     for _ in batches:
         pass  # PySpark wants its input read
-    with PRODUCERS.lease(wanted.config) as producer:
-        count = len(producer.partitions_for(wanted.topic))
+    with PRODUCERS.lease(task_options.config) as producer:
+        count = len(producer.partitions_for(task_options.topic))
     yield pa.RecordBatch.from_arrays([pa.array([count], pa.int32())], ["partitions"])
 
 
@@ -34,11 +34,15 @@ def partitions_of_keys(arrays: Iterable[Any], partitions: int) -> Iterator[Any]:
     import pyarrow.compute as pc
 
     for keys in arrays:
-        found = pa.Array.from_buffers(
+        partition_ids = pa.Array.from_buffers(
             pa.int32(), len(keys), [None, pa.py_buffer(key_partitions(keys, partitions))]
         )
         nothing = pa.scalar(None, pa.int32())
-        yield pc.if_else(pc.less(found, 0), nothing, found) if keys.null_count else found
+        yield (
+            pc.if_else(pc.less(partition_ids, 0), nothing, partition_ids)
+            if keys.null_count
+            else partition_ids
+        )
 
 
 def partitions_of_series(series: Iterable[Any], partitions: int) -> Iterator[Any]:
@@ -46,5 +50,5 @@ def partitions_of_series(series: Iterable[Any], partitions: int) -> Iterator[Any
     import pyarrow as pa
 
     arrays = (pa.Array.from_pandas(keys) for keys in series)
-    for found in partitions_of_keys(arrays, partitions):
-        yield found.to_pandas(integer_object_nulls=True)
+    for partition_ids in partitions_of_keys(arrays, partitions):
+        yield partition_ids.to_pandas(integer_object_nulls=True)

@@ -45,31 +45,31 @@ def check_columns(
         UsageError: In the words of Spark's own sink, as far as they fit.
     """
     columns = list(columns)
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for position, (name, _) in enumerate(columns):
         lower = name.lower()
         if lower not in TYPES:
             continue
-        if lower in found:
+        if lower in positions:
             raise UsageError(f"there are several columns named '{lower}'")
-        found[lower] = position
-    if topic is None and "topic" not in found:
+        positions[lower] = position
+    if topic is None and "topic" not in positions:
         raise UsageError(
             f"topic option required when no 'topic' attribute is present. Use the {setting} for "
             "setting a topic."
         )
-    if "value" not in found:
+    if "value" not in positions:
         there = ", ".join(name for name, _ in columns)
         raise UsageError(f"Required attribute 'value' not found; the columns are: {there}.")
     if topic is not None:
-        found.pop("topic", None)
+        positions.pop("topic", None)
     for name, kinds in TYPES.items():
-        if name in found and (kind := columns[found[name]][1]) not in kinds:
+        if name in positions and (kind := columns[positions[name]][1]) not in kinds:
             raise UsageError(
                 f"{name} attribute unsupported type {kind}. {name} must be a(n) "
                 f'{" or ".join(kinds)}: df.withColumn("{name}", df["{name}"].cast("{kinds[0]}"))'
             )
-    return found
+    return positions
 
 
 def columns_in(schema: StructType) -> list[tuple[str, str]]:

@@ -58,12 +58,12 @@ def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
         KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
         UsageError: A record has no form that can be written.
     """
-    wanted = arrived(options)
+    task_options = arrived(options)
     del options
 
     def send(producer: Any, ledger: Ledger) -> None:
-        for chunk in chunks(records, wanted.chunk_records):
-            for topic, values, *others in columns(chunk, wanted.topic):
+        for chunk in chunks(records, task_options.chunk_records):
+            for topic, values, *others in columns(chunk, task_options.topic):
                 named = dict(zip(OPTIONAL_COLUMNS, others, strict=True))
                 try:
                     future = producer.send_many(topic, values, **named)
@@ -71,7 +71,7 @@ def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
                     raise UsageError(str(error)) from error
                 ledger.add(topic, future)
 
-    yield from _write(send, wanted)
+    yield from _write(send, task_options)
 
 
 def write_batches(batches: Iterable[Any], *options: Any) -> Iterator[Any]:
@@ -82,9 +82,9 @@ def write_batches(batches: Iterable[Any], *options: Any) -> Iterator[Any]:
     """
     import pyarrow as pa
 
-    wanted = arrived(options)
+    task_options = arrived(options)
     del options
-    rows = write_tables(batches, wanted, ARGUMENT)
+    rows = write_tables(batches, task_options, ARGUMENT)
     if rows:
         yield pa.RecordBatch.from_pylist([row._asdict() for row in rows], schema=_report_schema())
 

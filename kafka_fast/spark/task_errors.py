@@ -173,8 +173,8 @@ def read_task_error(text: str) -> KafkaError | None:
     start = text.find(MARK)
     while start >= 0:
         try:
-            found, _ = json.JSONDecoder().raw_decode(text, start + len(MARK))
-            error = _decoded(found)
+            fields, _ = json.JSONDecoder().raw_decode(text, start + len(MARK))
+            error = _decoded(fields)
         except (ValueError, LookupError, TypeError, AttributeError):
             error = None  # the text is not ours, or is cut short
         if isinstance(error, KafkaError):
@@ -183,14 +183,14 @@ def read_task_error(text: str) -> KafkaError | None:
     return None
 
 
-def _decoded(found: Any) -> BaseException:
-    kind = _type_named(found["type"])
+def _decoded(fields: Any) -> BaseException:
+    kind = _type_named(fields["type"])
     if kind is None:
-        raise LookupError(found["type"])
-    args = tuple(map(_value, found["args"]))
+        raise LookupError(fields["type"])
+    args = tuple(map(_value, fields["args"]))
     error = kind.__new__(kind, *args)
     error.args = args
-    state = {str(name): _value(value) for name, value in found["state"].items()}
+    state = {str(name): _value(value) for name, value in fields["state"].items()}
     if state.get("samples"):
         state["samples"] = tuple(state["samples"])
         state.setdefault("first", state["samples"][0])

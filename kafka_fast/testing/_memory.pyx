@@ -386,7 +386,7 @@ cdef class Turner:
         queue.single = True  # as for any first batch
 
     def begin_flush(self):
-        """Begin a flush, as Queues.flush does; return the serial number for `is_flushed`."""
+        """Count a waiting flush, as Queues.flush does; return a serial number for `is_flushed`."""
         cdef kf_producer* producer = self.plane.plane.producer
         cdef int64_t serial = kf_producer_serial(producer)
         kf_add(&producer.flushing, 1)

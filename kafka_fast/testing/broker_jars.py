@@ -173,12 +173,12 @@ def class_path(version: str = DEFAULT_VERSION) -> Path:
         ToolMissingError: the jars must be fetched and Maven is missing.
         RealKafkaError: Maven failed; the message ends with Maven's output.
     """
-    wanted = release(version)
+    kafka_release = release(version)
     folder = cache_dir() / f"kafka-{version}"
     if not folder.exists():
         with _locked_cache():
             if not folder.exists():
-                _fetch(wanted, folder)
+                _fetch(kafka_release, folder)
     return folder
 
 
@@ -226,8 +226,8 @@ def schemas(version: str = DEFAULT_VERSION) -> Path:
 def _check_java(path: str) -> None:
     """Raise ToolMissingError unless `path` is a Java runtime that Kafka 4 accepts."""
     run = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(\d+)', run.stderr + run.stdout)
-    if found is None or int(found[1]) < MINIMUM_JAVA:
+    match = re.search(r'version "(\d+)', run.stderr + run.stdout)
+    if match is None or int(match[1]) < MINIMUM_JAVA:
         said = (run.stderr + run.stdout).strip().splitlines()
         version = said[0] if said else "it prints nothing"
         raise ToolMissingError(f"{path} is not Java {MINIMUM_JAVA} or later: {version}")
@@ -253,11 +253,11 @@ def _appearing(folder: Path) -> Iterator[Path]:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _pom(wanted: Release) -> str:
+def _pom(kafka_release: Release) -> str:
     """Return a POM with the runtime class path of a broker of that release."""
-    excluded = [("org.apache.kafka", artifact) for artifact in wanted.exclude]
-    extra = [tuple(coordinate.split(":")) for coordinate in wanted.extra]
-    if wanted.log4j2:
+    excluded = [("org.apache.kafka", artifact) for artifact in kafka_release.exclude]
+    extra = [tuple(coordinate.split(":")) for coordinate in kafka_release.extra]
+    if kafka_release.log4j2:
         # Kafka 4 uses slf4j 1.7: with the binding for slf4j 2 it would not log.
         extra.append(("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.5"))
     else:
@@ -271,7 +271,7 @@ def _pom(wanted: Release) -> str:
         f"<exclusion><groupId>{group}</groupId><artifactId>{artifact}</artifactId></exclusion>"
         for group, artifact in excluded
     )
-    kafka = ("org.apache.kafka", f"kafka_{wanted.scala}", wanted.version)
+    kafka = ("org.apache.kafka", f"kafka_{kafka_release.scala}", kafka_release.version)
     return _project(
         "".join(
             _dependency(group, artifact, version, exclusions)
@@ -295,12 +295,14 @@ def _project(dependencies: str) -> str:
     )
 
 
-def _fetch(wanted: Release, folder: Path) -> None:
-    """Let Maven copy the class path of `wanted` into `folder`."""
+def _fetch(kafka_release: Release, folder: Path) -> None:
+    """Let Maven copy the class path of `kafka_release` into `folder`."""
     with _appearing(folder) as fresh:
         (fresh / "log4j2.yaml").write_text(LOG4J2_YAML)
         (fresh / "log4j.properties").write_text(LOG4J_PROPERTIES)
-        _copy_jars(fresh, _pom(wanted), f"Kafka {wanted.version}", "kafka-clients-*.jar")
+        _copy_jars(
+            fresh, _pom(kafka_release), f"Kafka {kafka_release.version}", "kafka-clients-*.jar"
+        )
 
 
 def _copy_jars(folder: Path, pom: str, what: str, proof: str) -> None:

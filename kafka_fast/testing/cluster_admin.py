@@ -108,18 +108,18 @@ class ClusterAdmin:
 
     def partitions(self, topic: str) -> dict[int, PartitionState]:
         """Return the partitions of `topic`; empty if this broker does not know it."""
-        (found,) = self._metadata(topic).topics
-        if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        (metadata,) = self._metadata(topic).topics
+        if metadata.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return {}
-        if found.error_code not in (0, ErrorCode.LEADER_NOT_AVAILABLE):
-            raise RealKafkaError(f"metadata of topic {topic}: {error_name(found.error_code)}")
+        if metadata.error_code not in (0, ErrorCode.LEADER_NOT_AVAILABLE):
+            raise RealKafkaError(f"metadata of topic {topic}: {error_name(metadata.error_code)}")
         return {
             state.partition_index: PartitionState(
                 -1 if state.error_code == ErrorCode.LEADER_NOT_AVAILABLE else state.leader_id,
                 tuple(state.replica_nodes),
                 tuple(state.isr_nodes),
             )
-            for state in found.partitions
+            for state in metadata.partitions
         }
 
     def create_topic(
@@ -142,7 +142,7 @@ class ClusterAdmin:
         Raises:
             RealKafkaError: the broker refused; the message is the broker's.
         """
-        wanted = CreatableTopic(
+        new_topic = CreatableTopic(
             name=name,
             num_partitions=partitions,
             replication_factor=replication,
@@ -152,7 +152,7 @@ class ClusterAdmin:
             ],
             configs=[CreatableTopicConfig(name=key, value=configs[key]) for key in configs],
         )
-        request = CreateTopicsRequest(topics=[wanted], timeout_ms=int(TIMEOUT * 1000))
+        request = CreateTopicsRequest(topics=[new_topic], timeout_ms=int(TIMEOUT * 1000))
         (result,) = self._ask_controller(
             request, CREATE_TOPICS_VERSION, CreateTopicsResponse
         ).topics
@@ -208,13 +208,13 @@ class ClusterAdmin:
             AclRule(
                 user,
                 Operation(one.operation),
-                ResourceType(found.resource_type),
-                found.resource_name,
-                found.pattern_type == _PREFIXED,
+                ResourceType(resource.resource_type),
+                resource.resource_name,
+                resource.pattern_type == _PREFIXED,
                 one.permission_type == _ALLOW,
             )
-            for found in answer.resources
-            for one in found.acls
+            for resource in answer.resources
+            for one in resource.acls
         }
 
     def set_scram(self, credential: ScramCredentialUpsertion) -> None:

@@ -221,8 +221,8 @@ class JavaProcess:
                 log.
         """
         deadline = time.monotonic() + timeout
-        wanted = self._ready.encode()
-        while wanted not in self._log():
+        ready_text = self._ready.encode()
+        while ready_text not in self._log():
             if not self.running:
                 raise RealKafkaError(f"{self.name} ended while it started:\n{self.log_tail()}")
             if time.monotonic() > deadline:

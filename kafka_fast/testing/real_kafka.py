@@ -272,8 +272,8 @@ class RealKafka:
 
     def _all_see_all(self) -> bool:
         """Return whether each node's metadata lists every node."""
-        wanted = {node.node_id for node in self.nodes}
-        return all(self._ask(node, lambda admin: admin.nodes()) == wanted for node in self.nodes)
+        whole = {node.node_id for node in self.nodes}
+        return all(self._ask(node, lambda admin: admin.nodes()) == whole for node in self.nodes)
 
     def _led_everywhere(self, topic: str, partitions: int) -> bool:
         """Return whether each node that can answer knows a leader for every partition."""

@@ -228,11 +228,11 @@ class SecureKafka(RealKafka):
     def _add_rules(self, rules: list[AclRule]) -> None:
         with self._admin() as admin:
             admin.create_acls(rules)
-        wanted, user = set(rules), rules[0].user
+        user_rules, user = set(rules), rules[0].user
         self._wait(
             f"rules of {user} on every node",
             lambda: all(
-                wanted <= (self._ask(node, lambda admin: admin.acls(user)) or set())
+                user_rules <= (self._ask(node, lambda admin: admin.acls(user)) or set())
                 for node in self._answering()
             ),
         )

@@ -53,24 +53,24 @@ def data_of(folder: str, name: str) -> bytes:
 
 def record_batches() -> list[Batches]:
     """Return the cases of hostile/record/, which are one batch each, most of them."""
-    found = []
+    cases = []
     for name, kind, text in lines_of("record", 3):
         data = data_of("record", name)
         if kind != "ok":
-            found.append(Batches(name, data, 0, (), None, None, text))
+            cases.append(Batches(name, data, 0, (), None, None, text))
             continue
         said = dict(part.split("=") for part in text.split())
         next_offset = 0 if said["next"] == "None" else int(said["next"])
-        found.append(Batches(name, data, 0, (), None, next_offset, ""))
-    return found
+        cases.append(Batches(name, data, 0, (), None, next_offset, ""))
+    return cases
 
 
 def batch_sequences() -> list[Batches]:
     """Return the cases of hostile/reading/: batches that are sound, most of them, in a row."""
-    found = []
+    cases = []
     for name, position, aborted, kind, listed, text in lines_of("reading", 6):
         pairs = [] if aborted == "-" else [pair.split(":") for pair in aborted.split(",")]
-        found.append(
+        cases.append(
             Batches(
                 name,
                 data_of("reading", name),
@@ -81,7 +81,7 @@ def batch_sequences() -> list[Batches]:
                 "" if kind == "ok" else re.escape(text),
             )
         )
-    return found
+    return cases
 
 
 class Answer(NamedTuple):
@@ -117,9 +117,9 @@ class Answer(NamedTuple):
 
 def answers() -> list[Answer]:
     """Return the cases of hostile/frame/."""
-    found = []
+    cases = []
     for name, api, version, layer, expected in lines_of("frame", 5):
         kind, _, refusal = expected.partition(" ")
         data = data_of("frame", name)
-        found.append(Answer(name, data, int(api), int(version), layer, kind, refusal))
-    return found
+        cases.append(Answer(name, data, int(api), int(version), layer, kind, refusal))
+    return cases

@@ -68,8 +68,8 @@ class Block:
 
 def all_pages() -> list[str]:
     """Return the README and every page below docs/, as paths from the root."""
-    found = (ROOT / "docs").rglob("*.md")
-    return sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *found])
+    pages = (ROOT / "docs").rglob("*.md")
+    return sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *pages])
 
 
 def markdown_files() -> Iterator[str]:
@@ -91,7 +91,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def _blocks(page: str, text: str) -> list[Block]:
-    found: list[Block] = []
+    page_blocks: list[Block] = []
     lines = text.splitlines()
     how, number = "", 0
     while number < len(lines):
@@ -106,10 +106,10 @@ def _blocks(page: str, text: str) -> list[Block]:
             while number < len(lines) and lines[number] != f"{indent}```":
                 number += 1
             assert number < len(lines), f"{page}:{start}: a block without an end"
-            body = "".join(it.removeprefix(indent) + "\n" for it in lines[start:number])
+            body = "".join(indented.removeprefix(indent) + "\n" for indented in lines[start:number])
             language, title = fence["language"], fence["title"] or ""
-            found.append(Block(page, start + 1, language, title, how, body))
+            page_blocks.append(Block(page, start + 1, language, title, how, body))
             how, number = "", number + 1
         elif line.strip():
             how = ""
-    return found
+    return page_blocks

@@ -29,7 +29,7 @@ SERVER_PORT = "8000"
 """Where the pages' own servers listen."""
 _SERVER = re.compile(rf"\b{SERVER_PORT}\b")
 
-ENVIRONMENT = {name: it for name, it in os.environ.items() if not name.startswith("PYTEST_")}
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
 """What a reader's processes see of this one's; read once: pytest changes it from test to test."""
 
 
@@ -119,7 +119,9 @@ class Reader:
         """Compare what the latest program in the background has printed since."""
         if not block.how:
             return  # shown by the block before
-        program = next(it for it in reversed(self._background) if it.goes_on)
+        program = next(
+            background for background in reversed(self._background) if background.goes_on
+        )
         if block.how == "later":
             self._await(block, block.text, program)
             return

@@ -37,15 +37,15 @@ def sources() -> str:
 
 def shown(page: str) -> list[str]:
     """Return the messages of a page, from its texts that no block before them prints."""
-    found, printed = [], False
+    texts, printed = [], False
     for block in blocks(page):
         if block.language == "text" and not printed and not block.how:
-            found += block.text.replace("\n", " ").split("  ")
+            texts += block.text.replace("\n", " ").split("  ")
         printed = block.language in RUN or bool(block.title)
     if page == "docs/troubleshooting.md":
         for item in ENDINGS.findall((ROOT / page).read_text(encoding="utf-8")):
-            found += re.findall(r"`([^`]+)`", item)
-    return found
+            texts += re.findall(r"`([^`]+)`", item)
+    return texts
 
 
 def fragments(message: str) -> list[str]:
@@ -72,8 +72,8 @@ PAGES = [page for page in all_pages() if shown(page)]
 
 @pytest.mark.parametrize("page", PAGES)
 def test_messages_are_what_the_code_says(page: str) -> None:
-    wanted = [part for message in shown(page) for part in fragments(message)]
-    assert [part for part in wanted if not is_said(part)] == []
+    parts = [part for message in shown(page) for part in fragments(message)]
+    assert [part for part in parts if not is_said(part)] == []
 
 
 def test_there_are_messages_to_compare() -> None:

@@ -55,7 +55,7 @@ SHAPES = {
 
 def tables() -> dict[str, Units]:
     """Return the units by name, of each section of the page."""
-    found: dict[str, dict[str, str]] = {}
+    sections: dict[str, dict[str, str]] = {}
     section = ""
     for line in PAGE.read_text().splitlines():
         if line.startswith("## "):
@@ -63,8 +63,8 @@ def tables() -> dict[str, Units]:
         elif line.startswith("| `"):
             names, second, *_ = (cell.strip() for cell in line.strip("|").split("|"))
             for name in re.findall(r"`(\w+)`", names):
-                found.setdefault(section, {})[name] = second
-    return found
+                sections.setdefault(section, {})[name] = second
+    return sections
 
 
 TABLES = tables()

@@ -56,7 +56,7 @@ def test_the_consumers_commit_what_they_have_read(
 
 
 def partitions_of_keys(kafka: EmbeddedKafka, topic: str) -> dict[bytes | None, int]:
-    return {it.key: number for number in range(6) for it in kafka.records(topic, number)}
+    return {record.key: number for number in range(6) for record in kafka.records(topic, number)}
 
 
 @pytest.mark.filterwarnings("ignore")  # the peers' own
@@ -67,7 +67,7 @@ def test_keys_go_where_the_page_says(kafka: EmbeddedKafka, peer: str) -> None:
     if peer == "confluent-kafka":
         import confluent_kafka
 
-        (example,) = [it for it in EXAMPLES if "consistent_random" in it]
+        (example,) = [text for text in EXAMPLES if "consistent_random" in text]
         config["partitioner"] = run(example, kafka)["consistent_random"]
         theirs = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap})
         for key in keys:
@@ -85,9 +85,9 @@ def test_keys_go_where_the_page_says(kafka: EmbeddedKafka, peer: str) -> None:
     with Producer(config) as producer:
         for key in keys:
             producer.send_nowait(f"ours-{peer}", b"v", key)
-    found = partitions_of_keys(kafka, f"theirs-{peer}")
-    assert len(found) == len(keys)
-    assert partitions_of_keys(kafka, f"ours-{peer}") == found
+    their_partitions = partitions_of_keys(kafka, f"theirs-{peer}")
+    assert len(their_partitions) == len(keys)
+    assert partitions_of_keys(kafka, f"ours-{peer}") == their_partitions
 
 
 def send_with_aiokafka(bootstrap: str, topic: str, keys: list[bytes]) -> None:

@@ -83,7 +83,7 @@ def test_the_architecture_is_read_in_one_go() -> None:
 @pytest.mark.parametrize("page", INSIDE)
 def test_files_that_a_page_names_are_there(page: str) -> None:
     named = set(FILE.findall((ROOT / page).read_text(encoding="utf-8")))
-    assert {name: found for name in named if len(found := _files_named(name)) != 1} == {}
+    assert {name: files for name in named if len(files := _files_named(name)) != 1} == {}
 
 
 def _files_named(name: str) -> list[str]:
@@ -95,8 +95,8 @@ def _files_named(name: str) -> list[str]:
     if "/" in name:
         return [path for path in (name, f"kafka_fast/{name}") if (ROOT / path).is_file()]
     files = [path.relative_to(ROOT).as_posix() for path in _source_files() if path.name == name]
-    own = [it for it in files if it.startswith(("kafka_fast/", "src_c/"))]
-    return [it for it in own if not it.startswith("kafka_fast/testing/")] or own or files
+    own = [path for path in files if path.startswith(("kafka_fast/", "src_c/"))]
+    return [path for path in own if not path.startswith("kafka_fast/testing/")] or own or files
 
 
 def _source_files() -> Iterator[Path]:

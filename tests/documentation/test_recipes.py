@@ -95,8 +95,8 @@ def test_a_fastapi_application_commits_what_it_has_counted(
 
 
 def _address(text: str) -> str:
-    _, found, rest = text.partition("Uvicorn running on ")
-    return rest.split()[0] if found and rest else ""
+    _, banner, rest = text.partition("Uvicorn running on ")
+    return rest.split()[0] if banner and rest else ""
 
 
 def test_a_worker_ends_if_a_dead_letter_cannot_be_written(

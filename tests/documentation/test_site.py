@@ -26,12 +26,14 @@ def test_docstrings_are_those_of_the_compiled_module(stub: Path) -> None:
     """Of all that the stub has; special methods may have a text of Python's own."""
     module = import_module(".".join(stub.with_suffix("").relative_to(ROOT).parts))
     sources = (stub.with_suffix(suffix) for suffix in (".pxd", ".pyx"))
-    texts = [it.read_text(encoding="utf-8") for it in sources if it.exists()]
-    found = {name: text for it in texts for name, text in read_docstrings(it).items()}
+    texts = [source.read_text(encoding="utf-8") for source in sources if source.exists()]
+    docstrings = {
+        name: text for source_text in texts for name, text in read_docstrings(source_text).items()
+    }
     for qualified in names_in(ast.parse(stub.read_text(encoding="utf-8"))):
         text = attrgetter(qualified)(module).__doc__
         if text and "__" not in qualified:
-            assert inspect.cleandoc(found[qualified]) == inspect.cleandoc(text), qualified
+            assert inspect.cleandoc(docstrings[qualified]) == inspect.cleandoc(text), qualified
 
 
 def names_in(tree: ast.AST, within: str = "") -> Iterator[str]:

@@ -77,10 +77,10 @@ def poll_until(
 
 def read(consumer: Consumer, count: int, timeout: float = TIMEOUT) -> list[ConsumerRecord]:
     """Poll until there were `count` records; there must not be more."""
-    found: list[ConsumerRecord] = []
-    poll_until([consumer], lambda: len(found) >= count, found, timeout)
-    assert len(found) == count, f"{len(found)}, from {found[0]} to {found[-1]}"
-    return found
+    records: list[ConsumerRecord] = []
+    poll_until([consumer], lambda: len(records) >= count, records, timeout)
+    assert len(records) == count, f"{len(records)}, from {records[0]} to {records[-1]}"
+    return records
 
 
 def write(

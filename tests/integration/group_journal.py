@@ -60,7 +60,6 @@ class Life:
     """One process that is a member, as its journal tells."""
 
     def __init__(self, name: str, path: Path) -> None:
-        """Begin before the journal's first line."""
         self.name = name
         self.tenures: list[Tenure] = []
         self.not_owned: list[tuple[int, int]] = []
@@ -150,40 +149,40 @@ def check(
     logs: Mapping[int, Log], lives: Sequence[Life], commits: Sequence[Commits]
 ) -> Counter[str]:
     """Return how much is wrong, by kind of wrong; the last of the commits are the final ones."""
-    found: Counter[str] = Counter()
-    found["not owned"] = sum(len(life.not_owned) for life in lives)
+    faults: Counter[str] = Counter()
+    faults["not owned"] = sum(len(life.not_owned) for life in lives)
     tenures = [tenure for life in lives for tenure in life.tenures]
     for tenure in tenures:
-        _check_tenure(tenure, logs[tenure.partition], found)
+        _check_tenure(tenure, logs[tenure.partition], faults)
     for partition, log in logs.items():
         own = sorted(
             (tenure for tenure in tenures if tenure.partition == partition),
             key=lambda tenure: tenure.begin,
         )
-        _check_owners(own, found)
-        _check_offsets(partition, log, own, commits, found)
-    return +found
+        _check_owners(own, faults)
+        _check_offsets(partition, log, own, commits, faults)
+    return +faults
 
 
-def _check_tenure(tenure: Tenure, log: Log, found: Counter[str]) -> None:
+def _check_tenure(tenure: Tenure, log: Log, faults: Counter[str]) -> None:
     """Who owns a partition is given its records one after the other, as they are in the log."""
     before: int | None = None
     for _, offset, value in tenure.done:
         if offset >= len(log) or log[offset] != value:
-            found["garbled"] += 1
+            faults["garbled"] += 1
         if before is not None and offset > before + 1:
-            found["skipped"] += offset - before - 1
+            faults["skipped"] += offset - before - 1
         elif before is not None and offset <= before:
-            found["repeated"] += 1
+            faults["repeated"] += 1
         before = offset
 
 
-def _check_owners(tenures: Sequence[Tenure], found: Counter[str]) -> None:
+def _check_owners(tenures: Sequence[Tenure], faults: Counter[str]) -> None:
     """At most one member has a partition; only who has lost it hears of that too late."""
     held_until = -math.inf
     for tenure in tenures:
         if tenure.begin < held_until:
-            found["two owners"] += 1
+            faults["two owners"] += 1
         if tenure.ending != LOST:
             held_until = max(held_until, tenure.end)
 
@@ -193,7 +192,7 @@ def _check_offsets(
     log: Log,
     tenures: Iterable[Tenure],
     commits: Sequence[Commits],
-    found: Counter[str],
+    faults: Counter[str],
 ) -> None:
     """All is read, and nothing is committed before all that comes before it is done."""
     first_done = [math.inf] * len(log)
@@ -201,7 +200,7 @@ def _check_offsets(
         for now, offset, _ in tenure.done:
             if offset < len(log):
                 first_done[offset] = min(first_done[offset], now)
-    found["unread"] += sum(time == math.inf for time in first_done)
+    faults["unread"] += sum(time == math.inf for time in first_done)
     # The time from which on a commit may name the offset behind each record.
     frontier = list(first_done)
     for offset in range(1, len(frontier)):
@@ -209,6 +208,6 @@ def _check_offsets(
     for sample in commits:
         committed = sample.offsets.get(partition, 0)
         done = bisect.bisect_right(frontier, sample.now)
-        found["committed ahead"] += max(0, committed - done)
+        faults["committed ahead"] += max(0, committed - done)
     if commits and commits[-1].offsets.get(partition, 0) < len(log):
-        found["not committed"] += 1
+        faults["not committed"] += 1

@@ -35,7 +35,7 @@ class Journal(RebalanceListener):
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def done(self, records: Iterable[ConsumerRecord]) -> None:
-        rows = [(it.partition, it.offset, it.value or b"") for it in records]
+        rows = [(record.partition, record.offset, record.value or b"") for record in records]
         self._write(journal_lines(rows, time.monotonic()))
 
     def on_partitions_assigned(
@@ -54,7 +54,9 @@ class Journal(RebalanceListener):
         self._heard(LOST, partitions)
 
     def _heard(self, kind: str, partitions: Collection[TopicPartition]) -> None:
-        self._write(listener_line(kind, [it.partition for it in partitions], time.monotonic()))
+        self._write(
+            listener_line(kind, [partition.partition for partition in partitions], time.monotonic())
+        )
 
     def _write(self, lines: bytes) -> None:
         while lines:

@@ -87,12 +87,12 @@ class Confluent(Peer):
 
     def commit(self, group: str, topic: str, offset: int) -> None:
         place = confluent_kafka.TopicPartition(topic, 0, offset, NOTE)
-        self._ask(group, lambda it: it.commit(offsets=[place], asynchronous=False))
+        self._ask(group, lambda consumer: consumer.commit(offsets=[place], asynchronous=False))
 
     def committed(self, group: str, topic: str) -> int:
         # A note that does not end as a C string does is beyond that client.
-        wanted = [confluent_kafka.TopicPartition(topic, 0)]
-        (place,) = self._ask(group, lambda it: it.committed(wanted, TIMEOUT))
+        places = [confluent_kafka.TopicPartition(topic, 0)]
+        (place,) = self._ask(group, lambda consumer: consumer.committed(places, TIMEOUT))
         return int(place.offset)
 
     def _ask(self, group: str, question: Callable[[confluent_kafka.Consumer], T]) -> T:
@@ -130,11 +130,11 @@ class Aiokafka(Peer):
 
     def commit(self, group: str, topic: str, offset: int) -> None:
         at = {aiokafka.TopicPartition(topic, 0): (offset, NOTE)}
-        self._ask(group, topic, lambda it: it.commit(at))
+        self._ask(group, topic, lambda consumer: consumer.commit(at))
 
     def committed(self, group: str, topic: str) -> int:
         place = aiokafka.TopicPartition(topic, 0)
-        return int(self._ask(group, topic, lambda it: it.committed(place)))
+        return int(self._ask(group, topic, lambda consumer: consumer.committed(place)))
 
     def _ask(
         self,
@@ -176,12 +176,12 @@ class KafkaPython(Peer):
         from kafka.structs import OffsetAndMetadata
 
         at = {TopicPartition(topic, 0): OffsetAndMetadata(offset, NOTE, -1)}
-        self._ask(group, lambda it: it.commit(at))
+        self._ask(group, lambda consumer: consumer.commit(at))
 
     def committed(self, group: str, topic: str) -> int:
         from kafka import TopicPartition
 
-        return int(self._ask(group, lambda it: it.committed(TopicPartition(topic, 0))))
+        return int(self._ask(group, lambda consumer: consumer.committed(TopicPartition(topic, 0))))
 
     def _ask(self, group: str, question: Callable[[Any], T]) -> T:
         from kafka import KafkaConsumer
@@ -213,7 +213,9 @@ class Java(Peer):
         lines = [f"write {topic} {codec} {RECORDS}"]
         for timestamp, key, value, headers in rows():
             words = [_hex(key), _hex(value)]
-            words += [word for name, it in headers for word in (_hex(name.encode()), _hex(it))]
+            words += [
+                word for name, content in headers for word in (_hex(name.encode()), _hex(content))
+            ]
             lines.append(" ".join([str(timestamp), *words]))
         assert self._ask("\n".join(lines)) == str(RECORDS)
 

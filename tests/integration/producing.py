@@ -206,15 +206,15 @@ class Tally:
 
     def compare(self, bootstrap: str) -> Counter[str]:
         """Read the topic back; return how many records are wrong, by kind of wrong."""
-        found = self.found
+        faults = self.found
         seen: set[int] = set()
         for partition, log in enumerate(read_values(bootstrap, self.topic, self.partitions)):
             self._compare_partition(partition, log, seen)
-        found["lost"] += len(self.acked.keys() - seen)
-        found["never completed"] += self.sent - len(self.acked) - len(self.failed)
-        found["completed twice"] += self.told_twice
-        found.update(f"failed: {error}" for _, error in self.failed)
-        return +found
+        faults["lost"] += len(self.acked.keys() - seen)
+        faults["never completed"] += self.sent - len(self.acked) - len(self.failed)
+        faults["completed twice"] += self.told_twice
+        faults.update(f"failed: {error}" for _, error in self.failed)
+        return +faults
 
     def _compare_partition(
         self,
@@ -222,32 +222,32 @@ class Tally:
         log: Sequence[tuple[int, bytes | None, bytes]],
         seen: set[int],
     ) -> None:
-        found, before = self.found, -1
+        faults, before = self.found, -1
         for place, (offset, key, value) in enumerate(log):
             topic, digits, _ = value.split(b":", 2)
             number = int(digits)
             if topic.decode() != self.topic or number >= self.sent:
-                found["misrouted"] += 1
+                faults["misrouted"] += 1
                 continue
             if number in seen:
-                found["duplicated"] += 1
+                faults["duplicated"] += 1
             elif number < before:
-                found["misordered"] += 1
+                faults["misordered"] += 1
             seen.add(number)
             before = max(before, number)
             if offset != place:
-                found["holes in the log"] += 1
+                faults["holes in the log"] += 1
             if self.keyed and (
                 key != b"key-%d" % (number % 997)
                 or partition_by_key(key, self.partitions) != partition
             ):
-                found["misrouted"] += 1
+                faults["misrouted"] += 1
             told = self.acked.get(number)
             if told is None:
                 continue
             if told[0] != partition:
-                found["misrouted"] += 1
+                faults["misrouted"] += 1
             elif told[1] == -1:
-                found["offset not told"] += 1
+                faults["offset not told"] += 1
             elif told[1] != offset:
-                found["wrong offset"] += 1
+                faults["wrong offset"] += 1

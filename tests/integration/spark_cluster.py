@@ -129,18 +129,18 @@ def standalone(folder: Path, home: Path, workers: int) -> Iterator[str]:
         logs = [folder / "master.log"]
         stack.enter_context(_daemon(home, logs[0], "127.0.0.1", "master.Master", "--port", "0"))
         _wait_for("I have been elected leader", logs[0])
-        found = re.search(r"Starting Spark master at (spark://\S+)", logs[0].read_text())
-        assert found is not None
+        match = re.search(r"Starting Spark master at (spark://\S+)", logs[0].read_text())
+        assert match is not None
         for number in range(workers):
             log = folder / f"worker-{number}.log"
             directory = str(folder / f"worker-{number}")
-            arguments = ["--cores", "1", "--memory", "1g", "--work-dir", directory, found[1]]
+            arguments = ["--cores", "1", "--memory", "1g", "--work-dir", directory, match[1]]
             host = f"127.0.0.{2 + number}"
             stack.enter_context(_daemon(home, log, host, "worker.Worker", *arguments))
             logs.append(log)
         for log in logs[1:]:
             _wait_for("Successfully registered with master", log)
-        yield found[1]
+        yield match[1]
 
 
 @contextmanager
@@ -191,16 +191,16 @@ def read_all(bootstrap: str, topic: str) -> list[tuple[Any, Any, Any]]:
             consumer.get_watermark_offsets(TopicPartition(topic, index), timeout=30)[1]
             for index in partitions
         ]
-        found: list[tuple[Any, Any, Any]] = []
-        while len(found) < sum(ends):
+        records: list[tuple[Any, Any, Any]] = []
+        while len(records) < sum(ends):
             for message in consumer.consume(10_000, timeout=30):
                 assert message.error() is None
-                found.append((message.partition(), message.key(), message.value()))
-        return found
+                records.append((message.partition(), message.key(), message.value()))
+        return records
     finally:
         consumer.close()
 
 
 def numbers_aside(text: str) -> str:
     """Return the text with a 0 for each number: sizes and times are not the page's."""
-    return re.sub(r"[\d.,]*\d( m?s\b)?", lambda found: "0 s" if found[1] else "0", text)
+    return re.sub(r"[\d.,]*\d( m?s\b)?", lambda number: "0 s" if number[1] else "0", text)

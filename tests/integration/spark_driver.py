@@ -142,8 +142,8 @@ class SparkDriver:
     def ends(self, number: int) -> dict[str, dict[str, int]]:
         """Return where a micro-batch that was planned ends."""
         *_, offsets = (self._checkpoint / "offsets" / str(number)).read_text().splitlines()
-        found: dict[str, dict[str, int]] = json.loads(offsets)
-        return found
+        ends: dict[str, dict[str, int]] = json.loads(offsets)
+        return ends
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -191,20 +191,20 @@ class RunningDriver:
 
 def below(pid: int) -> list[int]:
     """Return the processes that a process has started, and those that these have started."""
-    found: list[int] = []
+    processes: list[int] = []
     left = [pid]
     while left:
         command = ["ps", "-o", "pid=", "--ppid", str(left.pop())]
         children = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         left += map(int, children.split())
-        found += map(int, children.split())
-    return found
+        processes += map(int, children.split())
+    return processes
 
 
 def _newest(folder: Path) -> int:
     if not folder.exists():
         return -1
-    return max((int(it.name) for it in folder.iterdir() if it.name.isdigit()), default=-1)
+    return max((int(path.name) for path in folder.iterdir() if path.name.isdigit()), default=-1)
 
 
 class WrittenRow(NamedTuple):
@@ -228,14 +228,14 @@ def check_rows(
     Returns:
         The rows that are there more than once, with how often more.
     """
-    found: dict[WrittenRow, int] = {}
+    numbers: dict[WrittenRow, int] = {}
     again: Counter[WrittenRow] = Counter()
     for number, headers in records:
         query, batch, task, place = (headers[name] or b"" for name in NAMES)
         row = WrittenRow(query, int(batch), int(task), int(place))
-        if row in found:
+        if row in numbers:
             again[row] += 1
-        assert found.setdefault(row, number) == number
-    assert len(found) == count
-    assert set(found.values()) == set(range(count))
+        assert numbers.setdefault(row, number) == number
+    assert len(numbers) == count
+    assert set(numbers.values()) == set(range(count))
     return again

@@ -46,7 +46,7 @@ def test_aiokafka_reads_what_we_write_and_we_read_what_it_writes(
         for number in range(COUNT // 2, COUNT):
             await theirs.send(topic, b"%d" % number)
         await theirs.stop()
-        found = set()
+        values = set()
         async with aio.Consumer(
             bootstrap_servers=real_kafka.bootstrap,
             group_id=str(uuid.uuid4()),
@@ -54,12 +54,12 @@ def test_aiokafka_reads_what_we_write_and_we_read_what_it_writes(
         ) as consumer:
             consumer.subscribe([topic])
             async for record in consumer:
-                found.add(record.value)
-                if len(found) == COUNT:
+                values.add(record.value)
+                if len(values) == COUNT:
                     break
             await consumer.commit()
             assert sum((await consumer.lag()).values()) == 0
-        assert found == expected
+        assert values == expected
         other = AIOKafkaConsumer(
             topic, bootstrap_servers=real_kafka.bootstrap, auto_offset_reset="earliest"
         )
@@ -103,8 +103,10 @@ def test_sends_that_are_cancelled_are_in_the_log_or_not_as_they_said(
                 task.cancel()
             results = await asyncio.gather(*tasks, return_exceptions=True)
             # How many of the others are through by their turn is up to the broker.
-            assert sum(isinstance(it, asyncio.CancelledError) for it in results) >= 100
-            assert all(it is None or isinstance(it, asyncio.CancelledError) for it in results)
+            assert sum(isinstance(result, asyncio.CancelledError) for result in results) >= 100
+            assert all(
+                result is None or isinstance(result, asyncio.CancelledError) for result in results
+            )
 
     run(main(), loop)
     log = [
@@ -121,7 +123,7 @@ def test_members_whose_calls_are_cancelled_read_and_commit_everything(
     """Two members poll, commit and close under timeouts that are often too short."""
     source = random.Random(8)
     group = str(uuid.uuid4())
-    found: dict[tuple[int, int], int] = {}
+    times_read: dict[tuple[int, int], int] = {}
 
     async def often_cancelled(call: Callable[[], Any]) -> Any:
         try:
@@ -138,11 +140,11 @@ def test_members_whose_calls_are_cancelled_read_and_commit_everything(
             enable_auto_commit=False,
         )
         consumer.subscribe([topic])
-        while len(found) < COUNT:
+        while len(times_read) < COUNT:
             records = await often_cancelled(lambda: consumer.poll(0.2))
             for record in records or ():
                 place = record.partition, record.offset
-                found[place] = found.get(place, 0) + 1
+                times_read[place] = times_read.get(place, 0) + 1
             if records:
                 await often_cancelled(partial(consumer.commit, records))
         await consumer.commit()
@@ -159,7 +161,7 @@ def test_members_whose_calls_are_cancelled_read_and_commit_everything(
             partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
             ends = await consumer.end_offsets(partitions)
             committed = await consumer.committed(partitions)
-            assert {it: at and at.offset for it, at in committed.items()} == ends
-        assert len(found) == sum(ends.values()) == COUNT
+            assert {partition: at and at.offset for partition, at in committed.items()} == ends
+        assert len(times_read) == sum(ends.values()) == COUNT
 
     run(main(), loop)

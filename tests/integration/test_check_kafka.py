@@ -45,9 +45,9 @@ def test_each_door(
     if mechanism is not None and mechanism not in secure_kafka.mechanisms:
         pytest.skip(f"Kafka 3.1: {mechanism} with signed tokens")
     properties = secure_kafka.client_properties(listener, mechanism)
-    status, found = check(properties, tmp_path, capsys)
-    assert status == 0, found
-    server = found["servers"][0]
+    status, facts = check(properties, tmp_path, capsys)
+    assert status == 0, facts
+    server = facts["servers"][0]
     assert server["api_count"] > 30
     release = ".".join(secure_kafka.release.version.split(".")[:2])
     assert server["kafka_release"] == release
@@ -90,8 +90,8 @@ def test_what_is_wrong(
             name: value.replace(old, new) if "store" not in name else value
             for name, value in properties.items()
         }
-    status, found = check(properties, tmp_path, capsys)
-    (server,) = found["servers"]
+    status, facts = check(properties, tmp_path, capsys)
+    (server,) = facts["servers"]
     assert (status, server["failed_step"]) == (1, step)
     assert text in server["error"]
     assert server["advice"]
@@ -102,8 +102,8 @@ def test_no_client_certificate(
 ) -> None:
     properties = secure_kafka.client_properties("MTLS")
     del properties["ssl.keystore.location"], properties["ssl.keystore.type"]
-    status, found = check(properties, tmp_path, capsys)
-    (server,) = found["servers"]
+    status, facts = check(properties, tmp_path, capsys)
+    (server,) = facts["servers"]
     assert status == 1
     assert server["tls"]["asks_client_certificate"]
     assert server["failed_step"] == "TLS"

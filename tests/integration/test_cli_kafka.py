@@ -128,8 +128,8 @@ def test_ranges(
 def test_a_maximum_ends_what_has_no_end(
     command: Command, topic: str, start: str, first: int
 ) -> None:
-    found = lines(command.output("consume", topic, "--from", start, "--max", "5"))
-    assert found == VALUES[first : first + 5]
+    values = lines(command.output("consume", topic, "--from", start, "--max", "5"))
+    assert values == VALUES[first : first + 5]
 
 
 def test_times_before_now(real_kafka: RealKafka, command: Command) -> None:
@@ -190,9 +190,9 @@ def test_formats(real_kafka: RealKafka, command: Command) -> None:
 
     assert shown("value") == "grün\n".encode() + b"\xff\x00\nnull\n"
     assert shown("hex") == b"6b\t6772c3bc6e\nnull\tff00\n676f6e65\tnull\n"
-    wanted = [f"{name} 0 0 1234 k h=1,empty=null%", f"{name} 0 1 1235 null %"]
-    wanted.append(f"{name} 0 2 1236 gone %")
-    assert lines(shown(r"%t %p %o %T %k %h%%\n")) == [it.encode() for it in wanted]
+    expected = [f"{name} 0 0 1234 k h=1,empty=null%", f"{name} 0 1 1235 null %"]
+    expected.append(f"{name} 0 2 1236 gone %")
+    assert lines(shown(r"%t %p %o %T %k %h%%\n")) == [text.encode() for text in expected]
     first, second, third = map(json.loads, lines(shown("json")))
     assert first == {
         "topic": name,
@@ -259,9 +259,9 @@ def test_the_lag_of_partitions_without_a_commit(
     """
     other = new_topic(real_kafka, partitions=2)
     write(real_kafka, other, 7)
-    given = {"bootstrap.servers": real_kafka.bootstrap, "group.id": group}
+    config = {"bootstrap.servers": real_kafka.bootstrap, "group.id": group}
     with Consumer(
-        given, group_protocol=protocol, auto_offset_reset="earliest", enable_auto_commit=False
+        config, group_protocol=protocol, auto_offset_reset="earliest", enable_auto_commit=False
     ) as consumer:
         consumer.subscribe([uneven, other])
         eventually(lambda: consumer.poll(0.1) and len(consumer.assignment()) == 5)
@@ -269,8 +269,8 @@ def test_the_lag_of_partitions_without_a_commit(
 
         def told() -> dict[str, Any] | None:
             """Kafka describes a group as it was last written, a moment behind."""
-            found = json.loads(command.output("lag", group, "-o", "json"))
-            return found if found["state"] == "Stable" else None
+            report = json.loads(command.output("lag", group, "-o", "json"))
+            return report if report["state"] == "Stable" else None
 
         active = eventually(told)
         assert consumer.assignment(), "nobody was disturbed"
@@ -300,8 +300,8 @@ def test_the_lag_of_partitions_without_a_commit(
 def test_the_lag_of_a_pattern(
     real_kafka: RealKafka, command: Command, uneven: str, group: str, protocol: str
 ) -> None:
-    given = {"bootstrap.servers": real_kafka.bootstrap, "group.id": group}
-    with Consumer(given, group_protocol=protocol, enable_auto_commit=False) as consumer:
+    config = {"bootstrap.servers": real_kafka.bootstrap, "group.id": group}
+    with Consumer(config, group_protocol=protocol, enable_auto_commit=False) as consumer:
         consumer.subscribe(pattern=f"{uneven[:-1]}.*")
         eventually(lambda: consumer.poll(0.1) or len(consumer.assignment()) == 3)
 
@@ -324,8 +324,8 @@ def test_the_topics(
     assert not any(name.startswith(b"__") for name, _ in rows)
     all_rows = lines(command.output("topics", "--internal"))
     assert any(line.startswith(b"__consumer_offsets ") for line in all_rows)
-    found = json.loads(command.output("topics", uneven, "-o", "json"))
-    assert found == {"topics": [{"topic": uneven, "partitions": 3}]}
+    report = json.loads(command.output("topics", uneven, "-o", "json"))
+    assert report == {"topics": [{"topic": uneven, "partitions": 3}]}
 
 
 @pytest.mark.parametrize("more", [[], ["--until", "end"], ["--from", "beginning", "--max", "1"]])
@@ -335,7 +335,7 @@ def test_a_topic_that_does_not_exist(command: Command, more: list[str]) -> None:
     assert (run.returncode, run.stdout) == (1, b"")
     *before, last = lines(run.stderr)
     assert last == b"kafka-fast: UNKNOWN_TOPIC_OR_PARTITION (3): there is no topic 'no-such-topic'"
-    assert all(it.startswith(b"kafka-fast: there is no topic 'no-such-topic'") for it in before)
+    assert all(line.startswith(b"kafka-fast: there is no topic 'no-such-topic'") for line in before)
 
 
 def test_a_member_waits_for_its_topic(real_kafka: RealKafka, command: Command, group: str) -> None:

@@ -229,7 +229,9 @@ class Group:
         asking = {"bootstrap.servers": kafka.bootstrap, "log_level": 0}
         self._admin = AdminClient(asking)
         self._asker = confluent_kafka.Consumer({**asking, "group.id": self.id})
-        self._places = [confluent_kafka.TopicPartition(topic, it) for it in range(PARTITIONS)]
+        self._places = [
+            confluent_kafka.TopicPartition(topic, partition) for partition in range(PARTITIONS)
+        ]
         self._ended = threading.Event()
         self._sampler = threading.Thread(target=self._sample, name=f"offsets of {self.id}")
         self._sampler.start()
@@ -336,12 +338,12 @@ class Group:
         that is none any more.
         """
         try:
-            found = self._asker.committed(self._places, ASK_TIMEOUT)
+            committed = self._asker.committed(self._places, ASK_TIMEOUT)
         except confluent_kafka.KafkaException:
             return False  # the coordinator is down
-        if any(place.error is not None for place in found):
+        if any(place.error is not None for place in committed):
             return False
-        offsets = {place.partition: max(0, place.offset) for place in found}
+        offsets = {place.partition: max(0, place.offset) for place in committed}
         self.commits.append(Commits(time.monotonic(), offsets))
         return True
 
@@ -358,13 +360,13 @@ def judge(kafka: RealKafka, writer: Writer, *groups: Group) -> None:
     assert sum(map(len, logs.values())) == writer.sent
     wrong = {}
     for group in groups:
-        found = check(logs, group.lives, group.commits)
+        faults = check(logs, group.lives, group.commits)
         say(
             f"{group.id}: {writer.sent} records, {repetitions(group.lives)} of them again, "
-            f"{len(group.lives)} members, {len(group.commits)} looks at commits, {dict(found)}"
+            f"{len(group.lives)} members, {len(group.commits)} looks at commits, {dict(faults)}"
         )
-        if found:
-            wrong[group.id] = found
+        if faults:
+            wrong[group.id] = faults
     assert not wrong
 
 
@@ -459,7 +461,9 @@ def test_static_members_are_restarted(kafka: RealKafka, tmp_path: Path) -> None:
                     eventually(lambda back=back: back.look().done, "the member to be back")
                     group.await_progress()
                     assert back.look().owned == had
-                    assert {it: it.look().heard for it in group.members} == heard
+                    assert {
+                        restarted: restarted.look().heard for restarted in group.members
+                    } == heard
         judge(kafka, writer, *groups.values())
 
 
@@ -479,7 +483,9 @@ def test_static_members_of_the_consumer_protocol_are_killed(
         eventually(group.is_shared, "a share for each")
         for victim in list(group.members):
             victim.kill()
-            heard = {it: len(it.look().heard) for it in group.members if it is not victim}
+            heard = {
+                member: len(member.look().heard) for member in group.members if member is not victim
+            }
             back = group.replace(victim)
             eventually(lambda back=back: back.look().done, "the member to be back")
             eventually(group.is_shared, "a share for each")

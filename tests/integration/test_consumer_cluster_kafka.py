@@ -116,7 +116,9 @@ def test_a_log_that_lost_its_end_is_read_from_where_it_was_cut(
         kafka.wait_isr(topic)
         leader = kafka.node(kafka.leader(topic, 0))
         (behind,) = (
-            kafka.node(it) for it in kafka.partitions(topic)[0].replicas if it != leader.node_id
+            kafka.node(node_id)
+            for node_id in kafka.partitions(topic)[0].replicas
+            if node_id != leader.node_id
         )
         kept = write(kafka, topic, 100)
         group = uuid.uuid4().hex
@@ -127,17 +129,19 @@ def test_a_log_that_lost_its_end_is_read_from_where_it_was_cut(
             strict.seek(partition, 0)
             # Kafka 2.8 makes the topic of offsets, three replicas of it, only while all three run.
             assert strict.committed([partition]) == {partition: None}
-            assert [it.value for it in read(consumer, 100)] == kept
+            assert [record.value for record in read(consumer, 100)] == kept
             behind.kill()
             lost = write(kafka, topic, 50, first=100)
-            assert [it.value for it in read(consumer, 50)] == lost
-            assert [it.value for it in read(strict, 150)] == kept + lost
+            assert [record.value for record in read(consumer, 50)] == lost
+            assert [record.value for record in read(strict, 150)] == kept + lost
             strict.commit()
             leader.kill()
             behind.start()
             eventually(lambda: kafka.leader(topic, 0) == behind.node_id, "the unclean election")
             anew = write(kafka, topic, 80, first=1_000)
-            assert [it.value for it in read(consumer, 80)] == anew, "from the cut on, none skipped"
+            assert [record.value for record in read(consumer, 80)] == anew, (
+                "from the cut on, none skipped"
+            )
             assert consumer.position(partition) == 180
             with pytest.raises(LogTruncationError) as caught:
                 read(strict, 1)
@@ -171,8 +175,8 @@ def test_a_topic_made_anew_under_a_member(real_kafka: RealKafka, protocol: str, 
         poll_until([consumer], lambda: consumer.assignment() == every, [])
         assert consumer.position(TopicPartition(topic, 0)) == 0
         written = write(real_kafka, topic, 100)
-        assert [it.value for it in read(consumer, 100)] == written
+        assert [record.value for record in read(consumer, 100)] == written
         real_kafka.delete_topic(topic)
         create_again(real_kafka, topic)
         anew = write(real_kafka, topic, 120, first=500)
-        assert [it.value for it in read(consumer, 120)] == anew
+        assert [record.value for record in read(consumer, 120)] == anew

@@ -49,10 +49,10 @@ def check_rows(topic: str, make: MakeConsumer) -> None:
     """Read `rows`, exactly, and in that order."""
     consumer = make()
     consumer.assign(partitions_of(topic, 1))
-    found = read(consumer, RECORDS)
-    assert [(one.timestamp_ms, one.key, one.value, one.headers) for one in found] == rows()
-    assert {one.timestamp_type for one in found} == {TimestampType.CREATE_TIME}
-    assert [one.offset for one in found] == list(range(RECORDS))
+    records = read(consumer, RECORDS)
+    assert [(one.timestamp_ms, one.key, one.value, one.headers) for one in records] == rows()
+    assert {one.timestamp_type for one in records} == {TimestampType.CREATE_TIME}
+    assert [one.offset for one in records] == list(range(RECORDS))
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -82,10 +82,10 @@ def test_offsets_that_others_commit_and_read(
     consumer = consumer_on(group_id=group, enable_auto_commit=False, group_protocol=protocol)
     consumer.subscribe([topic])
     assert read(consumer, 30)[0].offset == 70
-    found = consumer.committed([partition])[partition]
-    assert found is not None
+    committed = consumer.committed([partition])[partition]
+    assert committed is not None
     # librdkafka's note comes with the end of a C string.
-    assert (found.offset, found.metadata.rstrip("\0")) == (70, NOTE)
+    assert (committed.offset, committed.metadata.rstrip("\0")) == (70, NOTE)
     consumer.commit({partition: OffsetAndMetadata(33, -1, "ours")})
     consumer.close()
     assert peer.committed(group, topic) == 33

@@ -107,10 +107,10 @@ def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
     kafka.delete_topic(topic)
     create_again(kafka, topic)
     anew = write(kafka, topic, 120)
-    found: list[ConsumerRecord] = []
-    poll_until([consumer], lambda: [one.value for one in found[-120:]] == anew, found)
+    records: list[ConsumerRecord] = []
+    poll_until([consumer], lambda: [one.value for one in records[-120:]] == anew, records)
     # Before Fetch 13, which names topics by id, it may have read on at 100 until metadata told.
-    again = [one.offset for one in found[:-120]]
+    again = [one.offset for one in records[:-120]]
     assert again == list(range(100, 100 + len(again)))
 
 
@@ -209,18 +209,18 @@ def check_group(kafka: RealKafka, make: MakeConsumer, group: str, strategy: str)
         one.subscribe([topic])
         return one
 
-    found: list[ConsumerRecord] = []
+    records: list[ConsumerRecord] = []
     members = [member()]
-    poll_until(members, lambda: members[0].assignment() == every, found)
+    poll_until(members, lambda: members[0].assignment() == every, records)
     members.append(member())
-    poll_until(members, lambda: [len(one.assignment()) for one in members] == [2, 2], found)
-    poll_until(members, lambda: len(found) >= 200, found)
+    poll_until(members, lambda: [len(one.assignment()) for one in members] == [2, 2], records)
+    poll_until(members, lambda: len(records) >= 200, records)
     members.pop(0).close()
-    poll_until(members, lambda: members[0].assignment() == every, found)
+    poll_until(members, lambda: members[0].assignment() == every, records)
     for number in range(4):
         write(kafka, topic, 50, number)
-    poll_until(members, lambda: len(found) >= 400, found)
-    assert len({(one.partition, one.offset) for one in found}) == len(found) == 400
+    poll_until(members, lambda: len(records) >= 400, records)
+    assert len({(one.partition, one.offset) for one in records}) == len(records) == 400
     members[0].commit()
     assert {at.offset for at in members[0].committed(every).values() if at} == {100}
 
@@ -262,30 +262,30 @@ def test_a_group_with_a_member_of_confluent_kafka(
             read_by_them.append(message.value() or b"")
         return {TopicPartition(place.topic, place.partition) for place in theirs.assignment()}
 
-    found: list[ConsumerRecord] = []
+    records: list[ConsumerRecord] = []
 
     def are_sharing() -> bool:
         own, other = ours.assignment(), of_theirs()
         return len(own) == len(other) == 2 and own | other == every
 
-    poll_until([ours], are_sharing, found)
+    poll_until([ours], are_sharing, records)
     for number in range(4):
         written.update(write(real_kafka, topic, 50, number, first=50))
 
     def values() -> set[bytes]:
         of_theirs()
-        return {*read_by_them, *(one.value or b"" for one in found)}
+        return {*read_by_them, *(one.value or b"" for one in records)}
 
-    poll_until([ours], lambda: values() == written, found)
+    poll_until([ours], lambda: values() == written, records)
     assert sum(value in written for value in read_by_them) >= 100, "the second half of theirs"
     theirs.close()
-    poll_until([ours], lambda: ours.assignment() == every, found)
-    before = len(found)
+    poll_until([ours], lambda: ours.assignment() == every, records)
+    before = len(records)
     written = {
         value for number in range(4) for value in write(real_kafka, topic, 9, number, first=100)
     }
-    poll_until([ours], lambda: len(found) - before >= len(written), found)
-    assert {one.value for one in found[before:]} == written, "they have committed what they read"
+    poll_until([ours], lambda: len(records) - before >= len(written), records)
+    assert {one.value for one in records[before:]} == written, "they have committed what they read"
 
 
 def test_a_session_timeout_that_the_broker_does_not_take(
@@ -340,9 +340,9 @@ def test_records_of_older_brokers(older_kafka: RealKafka, older_consumer_on: Mak
         write_rows(older_kafka.bootstrap, topic, codec)
     consumer = older_consumer_on()
     consumer.assign(partitions_of(topic, 1))
-    found = read(consumer, RECORDS * len(CODECS))
+    records = read(consumer, RECORDS * len(CODECS))
     expected = rows() * len(CODECS)
-    assert [(one.timestamp_ms, one.key, one.value, one.headers) for one in found] == expected
+    assert [(one.timestamp_ms, one.key, one.value, one.headers) for one in records] == expected
 
 
 def test_positions_on_older_brokers(

@@ -125,11 +125,13 @@ class Peer:
         self._consumer.subscribe([topic])
 
     def poll(self) -> list[bytes]:
-        found = self._consumer.consume(100, 0.05)
-        return [message.value() or b"" for message in found if message.error() is None]
+        messages = self._consumer.consume(100, 0.05)
+        return [message.value() or b"" for message in messages if message.error() is None]
 
     def assignment(self) -> set[TopicPartition]:
-        return {TopicPartition(it.topic, it.partition) for it in self._consumer.assignment()}
+        return {
+            TopicPartition(place.topic, place.partition) for place in self._consumer.assignment()
+        }
 
     def close(self) -> None:
         self._consumer.close()
@@ -163,12 +165,12 @@ def test_a_group_with_a_peer(
 ) -> None:
     """Two of ours and one of confluent-kafka share, come and go; nothing is skipped."""
     written = fill(kafka, topic)
-    members, found = [member_on(), member_on()], []  # type: ignore[var-annotated]
-    poll_until(members, lambda: is_shared(members, topic), found)
+    members, values = [member_on(), member_on()], []  # type: ignore[var-annotated]
+    poll_until(members, lambda: is_shared(members, topic), values)
     peer = Peer(kafka, topic)
     try:
-        poll_until(members, lambda: is_shared(members, topic, peer), found, peer)
-        poll_until(members, lambda: set(found) == written, found, peer)
+        poll_until(members, lambda: is_shared(members, topic, peer), values, peer)
+        poll_until(members, lambda: set(values) == written, values, peer)
         more = fill(kafka, topic, first=RECORDS)
         again: list[bytes] = []
         poll_until(members, lambda: set(again) == more, again, peer)
@@ -177,15 +179,15 @@ def test_a_group_with_a_peer(
     finally:
         peer.close()
     poll_until(members, lambda: is_shared(members, topic), again)
-    assert not [it for it in members[0].poll(0.5).values() if it not in more]
+    assert not [value for value in members[0].poll(0.5).values() if value not in more]
 
 
 def test_commits_go_from_member_to_member(
     kafka: RealKafka, topic: str, member_on: Callable[..., Consumer]
 ) -> None:
     written = fill(kafka, topic)
-    one, found = member_on(enable_auto_commit=False), []  # type: ignore[var-annotated]
-    poll_until([one], lambda: set(found) == written, found)
+    one, values = member_on(enable_auto_commit=False), []  # type: ignore[var-annotated]
+    poll_until([one], lambda: set(values) == written, values)
     one.commit()
     one.close(10.0)
     two, late = member_on(), []  # type: ignore[var-annotated]
@@ -239,7 +241,9 @@ def test_patterns(kafka: RealKafka, topic: str, member_on: Callable[..., Consume
     poll_until([brokers, ours], lambda: len(brokers.assignment()) == PARTITIONS, [])
     kafka.create_topic(f"{prefix}-2", partitions=1)
     both = [brokers, ours]
-    poll_until(both, lambda: all(len(it.assignment()) == PARTITIONS + 1 for it in both), [])
+    poll_until(
+        both, lambda: all(len(consumer.assignment()) == PARTITIONS + 1 for consumer in both), []
+    )
 
 
 def test_what_the_broker_refuses(topic: str, member_on: Callable[..., Consumer]) -> None:
@@ -271,10 +275,10 @@ def test_a_coordinator_that_dies_changes_nothing() -> None:
             heard = [list(diary.heard) for diary in diaries]
             coordinator = _coordinator(kafka, "g")
             kafka.node(coordinator).kill()
-            written, found = fill(kafka, "t"), []  # type: ignore[var-annotated]
-            poll_until(members, lambda: set(found) == written, found)
-            poll_until(members, _after(3.0), found)
-            assert sorted(found) == sorted(written)
+            written, values = fill(kafka, "t"), []  # type: ignore[var-annotated]
+            poll_until(members, lambda: set(values) == written, values)
+            poll_until(members, _after(3.0), values)
+            assert sorted(values) == sorted(written)
             assert [diary.heard for diary in diaries] == heard
             assert _coordinator(kafka, "g") != coordinator
         finally:

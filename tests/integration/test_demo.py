@@ -113,9 +113,9 @@ def test_an_own_file(
     assert outcome["records_per_s"] > 0
     assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 3, True)
     assert outcome["read_by_spark"] == (3 if PYSPARK_READS else None)
-    records = [it for number in range(partitions) for it in kafka.records(topic, number)]
-    found = {record.key: json.loads(record.value or b"") for record in records}
-    assert found == {row["a `strange`.name"].encode(): row for row in ROWS}  # type: ignore[attr-defined]
+    records = [record for number in range(partitions) for record in kafka.records(topic, number)]
+    rows = {record.key: json.loads(record.value or b"") for record in records}
+    assert rows == {row["a `strange`.name"].encode(): row for row in ROWS}  # type: ignore[attr-defined]
 
 
 def test_a_file_without_rows(run_demo: Run, kafka: EmbeddedKafka, tmp_path: Path) -> None:
@@ -220,13 +220,13 @@ def alive(group: int) -> list[int]:
     One that has ended and that nobody waits for is a zombie: in a container whose first process is
     no init it stays one for ever.
     """
-    found = []
+    processes = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):  # gone since it was listed
             state, _, its_group = path.read_text().rpartition(")")[2].split()[:3]
             if int(its_group) == group and state != "Z":
-                found.append(int(path.parent.name))
-    return found
+                processes.append(int(path.parent.name))
+    return processes
 
 
 def test_on_real_kafka(run_demo: Run, real_kafka: RealKafka, tmp_path: Path) -> None:

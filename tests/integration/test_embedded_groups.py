@@ -195,16 +195,16 @@ PEERS: list[NewPeer] = [*SHARERS, Aiokafka]
 
 def read_all(first: int, *peers: Peer) -> None:
     """Let peers read until all records are there; what was committed does not come again."""
-    found: list[bytes] = []
+    values: list[bytes] = []
 
     def step() -> bool:
         for peer in peers:
-            found.extend(peer.read())
-        return len(found) >= COUNT * PARTITIONS
+            values.extend(peer.read())
+        return len(values) >= COUNT * PARTITIONS
 
     eventually(step, f"the records from {first} on", timeout=TIMEOUT)
-    assert set(found) == all_values(first)
-    assert len(found) == len(set(found))
+    assert set(values) == all_values(first)
+    assert len(values) == len(set(values))
 
 
 @pytest.mark.parametrize("new_peer", PEERS)

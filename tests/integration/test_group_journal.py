@@ -126,8 +126,8 @@ def test_an_offset_that_the_log_has_not(lives: list[Life], one: Writer) -> None:
 def test_a_commit_of_what_is_not_done(
     lives: list[Life], now: float, committed: int, ahead: int
 ) -> None:
-    found = verdict(lives, Commits(now, {1: committed}))
-    assert found == ({"committed ahead": ahead} if ahead else {})
+    faults = verdict(lives, Commits(now, {1: committed}))
+    assert faults == ({"committed ahead": ahead} if ahead else {})
 
 
 def test_a_commit_beyond_a_gap(one: Writer) -> None:

@@ -74,7 +74,7 @@ def test_a_member_outlasts_a_rebalance_without_the_gil(
     topic = f"held-{given.get('partition.assignment.strategy', 'consumer')}"
     kafka.create_topic(topic, partitions=PARTITIONS)
     arguments = [kafka.bootstrap, topic, str(2 * SESSION_MS + 4_000)]
-    arguments += [f"{key}={it}" for key, it in given.items()]
+    arguments += [f"{key}={value}" for key, value in given.items()]
     script = processes.start(SCRIPT, *arguments, prelude=processes.DIARY)
     assert script.stdin is not None
     assert script.stdout is not None

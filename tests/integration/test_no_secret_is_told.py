@@ -75,8 +75,8 @@ def shown_by(client: Producer[Any, Any] | Consumer[Any, Any]) -> list[str]:
 
 
 def assert_nothing_is_told(secret: str, *texts: str) -> None:
-    for it in (secret, TOKEN):
-        assert_hidden(*texts, secret=it)
+    for hidden in (secret, TOKEN):
+        assert_hidden(*texts, secret=hidden)
 
 
 def test_by_clients_that_work(
@@ -134,7 +134,7 @@ def test_by_clients_of_event_loops(
     assert_nothing_is_told(USERS["alice"], told.text, *texts)
     with pytest.raises(AuthenticationError) as caught:
         asyncio.run(use(read_properties(planted(CANARY))))
-    assert [shown for it in (CANARY, TOKEN) for shown in traces(caught.value, it)] == []
+    assert [shown for hidden in (CANARY, TOKEN) for shown in traces(caught.value, hidden)] == []
     assert_nothing_is_told(CANARY, told.text, *texts)
 
 

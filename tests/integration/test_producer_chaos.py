@@ -161,12 +161,12 @@ def test_nothing_is_lost_duplicated_or_moved_while_brokers_fail(
         say(f"{load.sent} records; { {key: metrics[key] for key in SHOWN} }")
         load.producer.close()
         for tally in (load.keyed, load.unkeyed):
-            found = tally.compare(kafka.bootstrap)
-            say(f"{tally.topic}: {tally.sent} sent, {len(tally.acked)} acked, {dict(found)}")
+            faults = tally.compare(kafka.bootstrap)
+            say(f"{tally.topic}: {tally.sent} sent, {len(tally.acked)} acked, {dict(faults)}")
             # A batch that the broker knows to have been written long ago has no offset to tell.
-            found.pop("offset not told", None)
-            if found:
-                wrong[tally.topic] = found
+            faults.pop("offset not told", None)
+            if faults:
+                wrong[tally.topic] = faults
     say(f"checked: {time.monotonic() - start:.1f} s")
     assert sum(load.sent for load in loads) >= RECORDS
     assert not wrong

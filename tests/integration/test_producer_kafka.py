@@ -230,8 +230,8 @@ class TestRefused:
         )
         producer = producer_on(linger_ms=500)
         now = int(time.time() * 1000)
-        keys = [None if wrong == "key" and it in BAD else b"k" for it in range(10)]
-        times = [now + 86_400_000 * (wrong == "timestamp" and it in BAD) for it in range(10)]
+        keys = [None if wrong == "key" and place in BAD else b"k" for place in range(10)]
+        times = [now + 86_400_000 * (wrong == "timestamp" and place in BAD) for place in range(10)]
         cause = InvalidTimestamp if wrong == "timestamp" else InvalidRecord
         futures = [
             producer.send(topic, b"v", key, timestamp_ms=at)

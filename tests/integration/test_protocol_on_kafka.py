@@ -124,8 +124,8 @@ def topic(real_kafka) -> Topic:
 def groups(version: int, topic: Topic) -> Request:
     """Return OffsetFetch for one group: alone until version 7, in a list since."""
     if version < 8:
-        wanted = offset_fetch.OffsetFetchRequestTopic(name=topic.name, partition_indexes=[0])
-        return offset_fetch.OffsetFetchRequest(group_id="g", topics=[wanted])
+        partitions = offset_fetch.OffsetFetchRequestTopic(name=topic.name, partition_indexes=[0])
+        return offset_fetch.OffsetFetchRequest(group_id="g", topics=[partitions])
     one = offset_fetch.OffsetFetchRequestTopics(
         name="" if version >= 10 else topic.name, partition_indexes=[0], **topic.refer(version, 10)
     )

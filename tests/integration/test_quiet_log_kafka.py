@@ -49,7 +49,7 @@ def links_closed(client: Producer | Consumer) -> int:
 
 
 def problems(log: pytest.LogCaptureFixture) -> list[str]:
-    return [it.getMessage() for it in log.records if it.levelno >= logging.WARNING]
+    return [record.getMessage() for record in log.records if record.levelno >= logging.WARNING]
 
 
 def test_a_broker_that_closes_idle_connections_is_no_news(
@@ -62,12 +62,12 @@ def test_a_broker_that_closes_idle_connections_is_no_news(
     member = {"group.id": topic, "auto.offset.reset": "earliest", "fetch.max.wait.ms": 100}
     with Producer(properties) as producer, Consumer(properties, **member) as consumer:
         consumer.subscribe([topic])
-        found = 0
+        count = 0
         for number in range(1, 6):
             ended = links_closed(producer)
             producer.send(topic, b"%d" % number).result(TIMEOUT)
-            while found < number:
-                found += len(consumer.poll(1.0))
+            while count < number:
+                count += len(consumer.poll(1.0))
             consumer.commit(timeout=TIMEOUT)
             if number == 1:
                 joined = len(log.records)  # a coordinator that has just begun may hand groups on
@@ -75,7 +75,9 @@ def test_a_broker_that_closes_idle_connections_is_no_news(
         eventually(lambda: links_closed(consumer) >= 3)
         generation = consumer.group_metadata().generation
     assert problems(log) == []
-    assert not [it for it in log.records[joined:] if "coordinator is lost" in it.getMessage()]
+    assert not [
+        record for record in log.records[joined:] if "coordinator is lost" in record.getMessage()
+    ]
     assert generation == 1
 
 
@@ -106,9 +108,9 @@ def test_an_orderly_restart_is_at_most_two_warnings_and_its_end_is_told(
             eventually(lambda before=before: busy.read > before + 100)
             told = problems(log)
             assert len(told) <= 2, told
-            for client in {it.partition("]")[0] for it in told}:
+            for client in {line.partition("]")[0] for line in told}:
                 back = f"{client}] node {node.node_id} is back, "
-                eventually(lambda back=back: any(it.startswith(back) for it in log.messages))
+                eventually(lambda back=back: any(text.startswith(back) for text in log.messages))
         busy.stop()
     assert busy.lost == []
     assert busy.read == busy.sent

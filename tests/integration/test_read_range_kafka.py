@@ -27,18 +27,18 @@ Bounds = tuple[int, int | None]
 
 def offsets_of(kafka: RealKafka, topics: Any, *bounds: Any, **more: Any) -> dict[int, list[int]]:
     """Return the offsets that a range brings, by partition."""
-    found: dict[int, list[int]] = {}
+    offsets: dict[int, list[int]] = {}
     for records in read_range(topics, *bounds, bootstrap_servers=kafka.bootstrap, **more):
         for record in records:
-            found.setdefault(record.partition, []).append(record.offset)
-    return found
+            offsets.setdefault(record.partition, []).append(record.offset)
+    return offsets
 
 
 def check_bounds(kafka: RealKafka, topic: str, there: list[int], bounds: list[Bounds]) -> None:
     """Compare ranges with the offsets that another client has found."""
     for start, end in bounds:
-        wanted = [it for it in there if start <= it and (end is None or it < end)]
-        assert offsets_of(kafka, topic, start, end) == ({0: wanted} if wanted else {})
+        expected = [offset for offset in there if start <= offset and (end is None or offset < end)]
+        assert offsets_of(kafka, topic, start, end) == ({0: expected} if expected else {})
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +52,11 @@ def spread(real_kafka: RealKafka) -> str:
 
 @pytest.mark.parametrize("more", [{}, {"max_records": 7}, {"max_partition_fetch_bytes": 200}])
 def test_all_partitions_at_once(real_kafka: RealKafka, spread: str, more: dict[str, int]) -> None:
-    assert offsets_of(real_kafka, spread, **more) == {it: list(range(1_000)) for it in range(4)}
-    found = offsets_of(real_kafka, spread, 123, 457, **more)
-    assert found == {it: list(range(123, 457)) for it in range(4)}
+    assert offsets_of(real_kafka, spread, **more) == {
+        partition: list(range(1_000)) for partition in range(4)
+    }
+    offsets = offsets_of(real_kafka, spread, 123, 457, **more)
+    assert offsets == {partition: list(range(123, 457)) for partition in range(4)}
 
 
 def test_some_partitions_with_their_own_bounds(real_kafka: RealKafka, spread: str) -> None:
@@ -67,11 +69,11 @@ def test_some_partitions_with_their_own_bounds(real_kafka: RealKafka, spread: st
 
 def test_times(real_kafka: RealKafka, spread: str) -> None:
     start, end = FIRST_TIMESTAMP_MS + 100, FIRST_TIMESTAMP_MS + 300
-    found = offsets_of(real_kafka, spread, start, end, by="timestamp")
-    assert found == {it: list(range(100, 300)) for it in range(4)}
+    offsets = offsets_of(real_kafka, spread, start, end, by="timestamp")
+    assert offsets == {partition: list(range(100, 300)) for partition in range(4)}
     assert offsets_of(real_kafka, spread, FIRST_TIMESTAMP_MS + 1_000, by="timestamp") == {}
     assert offsets_of(real_kafka, spread, 0, FIRST_TIMESTAMP_MS + 1, by="timestamp") == {
-        it: [0] for it in range(4)
+        partition: [0] for partition in range(4)
     }
 
 
@@ -92,11 +94,11 @@ def test_markers_and_aborted_records(real_kafka: RealKafka, isolation: str) -> N
     topic = new_topic(real_kafka)
     write_transactions(real_kafka, topic, 4, 3, is_kept=lambda number: number % 2 == 0)
     kept = {0, 2} if isolation == "read_committed" else {0, 1, 2, 3}
-    there = [it for it in range(16) if it % 4 != 3 and it // 4 in kept]
+    there = [offset for offset in range(16) if offset % 4 != 3 and offset // 4 in kept]
     for start, end in [(0, 16), (3, 4), (4, 8), (2, 9), (5, 7), (9, 15), (12, None)]:
-        wanted = [it for it in there if start <= it and (end is None or it < end)]
-        found = offsets_of(real_kafka, topic, start, end, isolation_level=isolation)
-        assert found == ({0: wanted} if wanted else {}), (start, end)
+        expected = [offset for offset in there if start <= offset and (end is None or offset < end)]
+        offsets = offsets_of(real_kafka, topic, start, end, isolation_level=isolation)
+        assert offsets == ({0: expected} if expected else {}), (start, end)
 
 
 def test_deleted_records(real_kafka: RealKafka) -> None:
@@ -124,7 +126,7 @@ def test_compaction(tidy_kafka: RealKafka) -> None:
 
     def compacted() -> list[int]:
         write_keys(1)  # the cleaner leaves the newest segment alone: begin another one
-        offsets = [it.offset for it in read_log(tidy_kafka.bootstrap, topic, 0)]
+        offsets = [record.offset for record in read_log(tidy_kafka.bootstrap, topic, 0)]
         time.sleep(0.2)  # not a wait for anything: the pace of the records above
         return offsets if offsets[0] > 0 and len(offsets) < offsets[-1] // 2 else []
 
@@ -132,12 +134,12 @@ def test_compaction(tidy_kafka: RealKafka) -> None:
     assert len(eventually(compacted, "the log to be compacted")) > 1
 
     def there() -> list[int]:
-        return [it.offset for it in read_log(tidy_kafka.bootstrap, topic, 0)]
+        return [record.offset for record in read_log(tidy_kafka.bootstrap, topic, 0)]
 
     def holds() -> bool:
         offsets = there()
         end = offsets[-1]
-        gaps = [it for it in range(offsets[0], end) if it not in set(offsets)]
+        gaps = [offset for offset in range(offsets[0], end) if offset not in set(offsets)]
         bounds: list[Bounds] = [(0, None), (0, offsets[0]), (offsets[0], offsets[0] + 1)]
         bounds += [(gaps[0], end), *((gap, gap + 1) for gap in gaps[:3])]
         bounds += [(gap - 1, gap + 2) for gap in gaps[-3:]]

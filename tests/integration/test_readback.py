@@ -53,12 +53,12 @@ def test_what_was_produced_is_read(readback: Any, version: str) -> None:
             with Producer(bootstrap_servers=kafka.bootstrap, compression_type="gzip") as producer:
                 for key, value in expected:
                     producer.send_nowait("t", value, key)
-            found = [
+            rows = [
                 pair
                 for keys, values in cluster.read("t")
                 for pair in zip(keys, values, strict=True)
             ]
-            assert sorted(found) == sorted(expected)
+            assert sorted(rows) == sorted(expected)
 
 
 def test_the_first_broker_that_answers_is_taken(readback: Any) -> None:

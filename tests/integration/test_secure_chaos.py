@@ -81,22 +81,22 @@ class Pair:
         producer.close()
         wrong: dict[str, object] = {}
         for tally in (self.load.keyed, self.load.unkeyed):
-            found = tally.compare(kafka.bootstrap)
-            say(f"{tally.topic}: {tally.sent} sent, {len(tally.acked)} acked, {dict(found)}")
+            faults = tally.compare(kafka.bootstrap)
+            say(f"{tally.topic}: {tally.sent} sent, {len(tally.acked)} acked, {dict(faults)}")
             # A batch that the broker knows to have been written long ago has no offset to tell.
-            found.pop("offset not told", None)
-            if found:
-                wrong[tally.topic] = found
+            faults.pop("offset not told", None)
+            if faults:
+                wrong[tally.topic] = faults
         keyed = self.load.keyed
         self.group.finish(keyed.sent)
         logs = {
             partition: [value for _, _, value in log]
             for partition, log in enumerate(read_values(kafka.bootstrap, keyed.topic, PARTITIONS))
         }
-        found = check(logs, self.group.lives, self.group.commits)
-        say(f"{self.group.id}: {dict(found)}")
-        if found:
-            wrong[self.group.id] = found
+        faults = check(logs, self.group.lives, self.group.commits)
+        say(f"{self.group.id}: {dict(faults)}")
+        if faults:
+            wrong[self.group.id] = faults
         return wrong
 
 

@@ -49,17 +49,17 @@ def properties_of(
     """Return what a client needs; a mechanism that shows secrets is allowed without TLS."""
     if mechanism is not None and mechanism not in kafka.mechanisms:
         pytest.skip(f"Kafka 3.1: {mechanism} with signed tokens")
-    found: dict[str, Any] = dict(kafka.client_properties(listener, mechanism, user=user))
+    config: dict[str, Any] = dict(kafka.client_properties(listener, mechanism, user=user))
     if listener == "SASL_PLAINTEXT":
-        found["allow.insecure.sasl"] = True
-    return found
+        config["allow.insecure.sasl"] = True
+    return config
 
 
 def read(properties: dict[str, Any], topic: str, count: int, group: str) -> list[bytes]:
     """Read so many values through a group."""
     values: list[bytes] = []
-    given = {**properties, "group.id": group, "auto.offset.reset": "earliest"}
-    with Consumer(given) as consumer:
+    config = {**properties, "group.id": group, "auto.offset.reset": "earliest"}
+    with Consumer(config) as consumer:
         consumer.subscribe([topic])
         deadline = time.monotonic() + TIMEOUT
         while len(values) < count and time.monotonic() < deadline:
@@ -175,7 +175,7 @@ class Pair:
 
     def __init__(self, kafka: SecureKafka, mechanism: str, topic: str, stack: ExitStack) -> None:
         properties = properties_of(kafka, "REAUTH", mechanism)
-        given = {
+        config = {
             **properties,
             "group.id": f"sessions-of-{topic}",
             "auto.offset.reset": "earliest",
@@ -184,7 +184,7 @@ class Pair:
         }
         self.topic = topic
         self.producer = stack.enter_context(Producer({**properties, "linger.ms": 0}))
-        self.consumer = stack.enter_context(Consumer(given))
+        self.consumer = stack.enter_context(Consumer(config))
         self.consumer.subscribe([topic])
         self.sent: list[bytes] = []
         self.got: list[bytes] = []
@@ -203,7 +203,7 @@ class Pair:
     def has_renewed(self) -> bool:
         """Tell whether both clients have logged in again a few times."""
         clients = (self.producer, self.consumer)
-        return all(it.metrics()["logins"].get("renewed", 0) >= RENEWALS for it in clients)
+        return all(client.metrics()["logins"].get("renewed", 0) >= RENEWALS for client in clients)
 
     def check(self) -> None:
         """See that everything is there once and in order, and that links were kept."""

@@ -33,7 +33,9 @@ _numbers = itertools.count()
 
 def named(blocks_: list[Block], language: str) -> list[Any]:
     return [
-        pytest.param(it, id=it.title or str(it.line)) for it in blocks_ if it.language == language
+        pytest.param(block, id=block.title or str(block.line))
+        for block in blocks_
+        if block.language == language
     ]
 
 

@@ -64,13 +64,13 @@ def test_an_rdd_of_bytes(
 ) -> None:
     rdd = spark.sparkContext.range(0, 30_000, numSlices=3).map(lambda i: b"%d" % i)
     summary = write_rdd(rdd, config, topic)
-    found = kafka.records(topic)
-    assert sorted(int(record.value or b"") for record in found) == list(range(30_000))
+    records = kafka.records(topic)
+    assert sorted(int(record.value or b"") for record in records) == list(range(30_000))
     assert (summary.records, summary.errors, summary.first_error) == (30_000, 0, None)
     assert [(row.task, row.attempt, row.topic, row.partition) for row in summary.rows] == [
         (task, 0, topic, 0) for task in range(3)
     ]
-    assert summary.bytes > sum(len(record.value or b"") for record in found)
+    assert summary.bytes > sum(len(record.value or b"") for record in records)
     # The ranges of the tasks' rows cover the log.
     assert min(row.base_offset for row in summary.rows) == 0
     assert max(row.last_offset for row in summary.rows) == 29_999
@@ -186,10 +186,10 @@ def test_workers_keep_one_producer(
     mine = {**config, "client.id": "reuse"}
     for _ in range(3):
         write_rdd(context.parallelize([b"1", b"2", b"3", b"4"], 4), mine, topic)
-    found = dict(context.parallelize(range(8), 8).mapPartitions(clients).collect())
-    assert found
-    assert all(ids.count("reuse") <= 1 for ids in found.values())
-    assert any("reuse" in ids for ids in found.values())
+    ids_by_process = dict(context.parallelize(range(8), 8).mapPartitions(clients).collect())
+    assert ids_by_process
+    assert all(ids.count("reuse") <= 1 for ids in ids_by_process.values())
+    assert any("reuse" in ids for ids in ids_by_process.values())
 
 
 def test_nothing_is_pending_between_tasks(
@@ -204,8 +204,8 @@ def test_nothing_is_pending_between_tasks(
     spoilt = context.range(0, 8_000, numSlices=4).map(lambda i: bytes(2 << 20 if i == 7 else 9))
     summary = write_rdd(spoilt, {**config, "linger.ms": 60_000}, topic, on_error="report")
     assert (summary.records, summary.errors) == (7_999, 1)
-    found = context.parallelize(range(8), 8).mapPartitions(pending).collect()
-    assert {count for counts in found for count in counts} == {0}
+    counts_of_tasks = context.parallelize(range(8), 8).mapPartitions(pending).collect()
+    assert {count for counts in counts_of_tasks for count in counts} == {0}
 
 
 def test_each_action_on_the_bare_function_writes(
@@ -264,8 +264,8 @@ def test_binary_and_large_types(
         assert write_df(df, config, topic).records == 3
     finally:
         spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
-    found = kafka.records(topic)
-    assert [(r.key, r.value) for r in found] == [(b"k", b"v")] * 6
+    records = kafka.records(topic)
+    assert [(r.key, r.value) for r in records] == [(b"k", b"v")] * 6
 
 
 def test_an_empty_dataframe(spark: SparkSession, topic: str, config: dict[str, object]) -> None:
@@ -366,9 +366,9 @@ def test_in_an_action_of_ones_own(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="no metadata of topic") as raised:
         written.count()
     assert is_sparks(raised.value)
-    found = kafka_error(raised.value)
-    assert isinstance(found, KafkaTimeoutError)
-    assert str(found).startswith("no metadata of topic 't' after max.block.ms (300)")
+    error = kafka_error(raised.value)
+    assert isinstance(error, KafkaTimeoutError)
+    assert str(error).startswith("no metadata of topic 't' after max.block.ms (300)")
 
 
 @pytest.fixture

@@ -207,7 +207,7 @@ def found(
     folder = tmp_path_factory.mktemp("compared")
     plain, other, committed = topics["plain"], topics["other"], topics["committed"]
     one = {"subscribe": plain}
-    wanted = {
+    arguments = {
         "folder": str(folder),
         "result": str(folder / "result.json"),
         "jars": spark_connector(),
@@ -264,7 +264,7 @@ def found(
     (folder / "job.py").write_text(JOB)
     with (
         subprocess.Popen(
-            [sys.executable, "job.py", json.dumps(wanted)],
+            [sys.executable, "job.py", json.dumps(arguments)],
             cwd=folder,
             env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
             stderr=subprocess.PIPE,

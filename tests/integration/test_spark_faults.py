@@ -241,6 +241,6 @@ def test_executors_and_python_workers_are_killed(topics: Topics, tmp_path: Path)
             again.update(range(query.committed() + 1, query.planned() + 1))
         with query.running("once") as driver:
             driver.wait()
-    found = topics.check()
-    assert {row.batch for row in found} <= again
-    assert found
+    faults = topics.check()
+    assert {row.batch for row in faults} <= again
+    assert faults

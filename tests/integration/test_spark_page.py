@@ -95,14 +95,14 @@ def test_the_reader_with_a_file(spark: SparkSession, kafka: EmbeddedKafka, tmp_p
     assert kafka.bootstrap not in names["events"]._jdf.queryExecution().toString()
     writer = names["events"].write.format("kafka_fast").option("propertiesFile", str(file))
     writer.option("topic", "kept").mode("append").save()
-    assert [it.value for it in kafka.records("kept")] == [b"value", b"value"]
+    assert [record.value for record in kafka.records("kept")] == [b"value", b"value"]
 
 
 def test_the_writer(spark: SparkSession, kafka: EmbeddedKafka) -> None:
     kafka.create_topic("written", partitions=1)
     run(WRITE.replace('"events"', '"written"'), {}, kafka.bootstrap)
-    found = {record.key: record.value for record in kafka.records("written")}
-    assert found == {b"%d" % number: b'{"id":%d}' % number for number in range(1000)}
+    rows = {record.key: record.value for record in kafka.records("written")}
+    assert rows == {b"%d" % number: b'{"id":%d}' % number for number in range(1000)}
 
 
 def test_the_streams_that_write(spark: SparkSession, kafka: EmbeddedKafka, tmp_path: Path) -> None:
@@ -114,23 +114,23 @@ def test_the_streams_that_write(spark: SparkSession, kafka: EmbeddedKafka, tmp_p
     run(WRITE_STREAM, names, kafka.bootstrap)
     names["query"].processAllAvailable()
     names["query"].stop()
-    assert [it.value for it in kafka.records("upper-lines")] == [b"ONE", b"TWO"]
+    assert [record.value for record in kafka.records("upper-lines")] == [b"ONE", b"TWO"]
     names["path"] = str(tmp_path / "counts")
     run(CHANGES, names, kafka.bootstrap)
     names["query"].processAllAvailable()
     names["query"].stop()
-    assert [(it.key, it.value) for it in kafka.records("counts")] == [(b"a", b"2")]
+    assert [(record.key, record.value) for record in kafka.records("counts")] == [(b"a", b"2")]
 
 
 def test_the_readme(
     spark: SparkSession, kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    found = blocks("README.md")
-    (number,) = [number for number, block in enumerate(found) if "write_df" in block.text]
+    readme = blocks("README.md")
+    (number,) = [number for number, block in enumerate(readme) if "write_df" in block.text]
     kafka.create_topic("numbers", partitions=1)
-    exec(found[number].text.replace("localhost:9092", kafka.bootstrap), {})
-    compare(found[number], found[number + 1].text, capsys.readouterr().out)
+    exec(readme[number].text.replace("localhost:9092", kafka.bootstrap), {})
+    compare(readme[number], readme[number + 1].text, capsys.readouterr().out)
     assert len(kafka.records("numbers")) == 1000
 
 
@@ -151,8 +151,8 @@ def test_the_stream_and_its_end(
     if works:
         names["query"].processAllAvailable()
         names["query"].stop()
-        records = [it for number in range(6) for it in kafka.records("text-lines", number)]
-        assert sorted(it.value or b"" for it in records) == [b"one", b"three", b"two"]
+        records = [record for number in range(6) for record in kafka.records("text-lines", number)]
+        assert sorted(record.value or b"" for record in records) == [b"one", b"three", b"two"]
     else:
         with pytest.raises(KafkaTimeoutError, match="no metadata of topic 'text-lines'") as raised:
             run(END_OF_STREAM, names)

@@ -38,10 +38,10 @@ def config(kafka: EmbeddedKafka) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", ["string", "binary"])
 def test_the_column_says_where_the_producer_puts_a_key(rows: DataFrame, kind: str) -> None:
     keys = rows.selectExpr(f"cast(key as {kind}) key")
-    found = keys.withColumn("partition", kafka_partition("key", 3)).collect()
-    expected = key_partitions(pa.array([row.key for row in found]), 3)
-    assert [-1 if row.partition is None else row.partition for row in found] == list(expected)
-    assert {row.partition for row in found} == {None, 0, 1, 2}
+    collected = keys.withColumn("partition", kafka_partition("key", 3)).collect()
+    expected = key_partitions(pa.array([row.key for row in collected]), 3)
+    assert [-1 if row.partition is None else row.partition for row in collected] == list(expected)
+    assert {row.partition for row in collected} == {None, 0, 1, 2}
     assert keys.select(kafka_partition(keys["key"], 3).alias("it")).schema.simpleString() == (
         "struct<it:int>"
     )
@@ -60,7 +60,7 @@ def test_each_kafka_partition_is_written_by_one_task(
         assert sorted(row.task for row in owned.rows) == [0, 1, 2]
     for partition in range(3):
         log = kafka.records(topic, partition)
-        assert set(key_partitions(pa.array([it.key for it in log]), 3)) == {partition}
+        assert set(key_partitions(pa.array([record.key for record in log]), 3)) == {partition}
 
 
 def test_rows_without_a_key_and_with_a_partition(
@@ -70,8 +70,10 @@ def test_rows_without_a_key_and_with_a_partition(
     moved = rows.selectExpr("*", "if(key = '1', 2, null) partition")
     assert write_df(moved, config, topic, partition_by="kafka").records == 3000
     logs = [kafka.records(topic, partition) for partition in range(3)]
-    assert sorted(int(it.value or b"") for log in logs for it in log) == list(range(3000))
-    assert {number for number, log in enumerate(logs) if b"1" in {it.key for it in log}} == {2}
+    assert sorted(int(record.value or b"") for log in logs for record in log) == list(range(3000))
+    assert {
+        number for number, log in enumerate(logs) if b"1" in {record.key for record in log}
+    } == {2}
 
 
 def test_mistakes(rows: DataFrame, config: dict[str, Any]) -> None:

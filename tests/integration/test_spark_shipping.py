@@ -37,7 +37,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     """Follow the page's recipe up to the archive; return the directory in which that was."""
     folder = tmp_path_factory.mktemp("packed")
     if request.config.getoption("--long"):
-        wheel = max((ROOT / "wheelhouse").glob("*.whl"), key=lambda it: it.stat().st_mtime)
+        wheel = max((ROOT / "wheelhouse").glob("*.whl"), key=lambda path: path.stat().st_mtime)
     else:
         wheel = wheel_of_checkout(folder)
     (folder / "wheelhouse").mkdir()
@@ -64,8 +64,8 @@ def test_the_recipe_on_a_local_cluster(packed: Path, tmp_path: Path, kafka: Embe
     out = run(SUBMIT, packed, environment(home), timeout=240)
     assert numbers_aside(out) == numbers_aside(PRINTED)
     assert out.startswith("Wrote 1,000 records")
-    records = [it for number in range(6) for it in kafka.records("events", number)]
-    assert sorted(int(it.key or b"") for it in records) == list(range(1000))
+    records = [record for number in range(6) for record in kafka.records("events", number)]
+    assert sorted(int(record.key or b"") for record in records) == list(range(1000))
     # Each executor has unpacked the archive and ran that Python, which alone has kafka_fast.
     assert len(list(home.glob("work/app-*/*/environment/bin/python"))) == 2
 

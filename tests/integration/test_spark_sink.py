@@ -47,16 +47,22 @@ class Sink:
         return writer.outputMode(mode).start()
 
     def _options(self, options: dict[str, Any]) -> dict[str, Any]:
-        wanted = {"kafka.bootstrap.servers": self._kafka.bootstrap, "topic": self._topic, **options}
-        return {name: value for name, value in wanted.items() if value is not None}
+        settings = {
+            "kafka.bootstrap.servers": self._kafka.bootstrap,
+            "topic": self._topic,
+            **options,
+        }
+        return {name: value for name, value in settings.items() if value is not None}
 
     def records(self) -> list[Any]:
         """Return the records of all partitions of the topic."""
-        return [it for number in range(3) for it in self._kafka.records(self._topic, number)]
+        return [
+            record for number in range(3) for record in self._kafka.records(self._topic, number)
+        ]
 
     def values(self) -> list[bytes]:
         """Return the values of the records, in order."""
-        return sorted(it.value for it in self.records())
+        return sorted(record.value for record in self.records())
 
 
 @pytest.fixture
@@ -75,9 +81,9 @@ def producers(kafka: EmbeddedKafka, topic: str) -> set[int]:
     """Return the ids of the producers that have written into a topic."""
     return kafka.on_cluster(
         lambda cluster: {
-            it
+            producer_id
             for number in range(3)
-            for it in cluster.state.partition(topic, number).producers._producers
+            for producer_id in cluster.state.partition(topic, number).producers._producers
         }
     )
 
@@ -88,8 +94,8 @@ def texts(numbers: Iterable[int]) -> list[bytes]:
 
 def origin(record: Any) -> tuple[bytes, ...]:
     """Return the dedupe headers of a record."""
-    found = dict(record.headers)
-    return tuple(found[name] for name in NAMES)
+    headers = dict(record.headers)
+    return tuple(headers[name] for name in NAMES)
 
 
 def read(spark: SparkSession, kafka: EmbeddedKafka, topic: str, **options: Any) -> DataFrame:
@@ -213,15 +219,16 @@ def test_a_task_that_is_run_again_writes_duplicates_that_can_be_dropped(
     more = {"jobId": job} if job else {}
     sink.batch(df, dedupeHeaders="true", **more)
     records = sink.records()
-    assert {it.value for it in records} == set(texts(range(40_000)))
-    written_twice = [it for it in Counter(sink.values()).items() if it[1] > 1]
+    assert {record.value for record in records} == set(texts(range(40_000)))
+    written_twice = [pair for pair in Counter(sink.values()).items() if pair[1] > 1]
     assert all(20_000 <= int(value) < 40_000 for value, _ in written_twice)  # task 1's
-    kept = {origin(it): it for it in records}
+    kept = {origin(record): record for record in records}
     assert len(kept) == 40_000
-    assert sorted(it.value for it in kept.values()) == texts(range(40_000))
-    assert {it.headers[0] for it in records} == {("h", b"1")}
+    assert sorted(record.value for record in kept.values()) == texts(range(40_000))
+    assert {record.headers[0] for record in records} == {("h", b"1")}
     assert all(
-        int(it.value) == 20_000 * int(task) + int(row) for (_, _, task, row), it in kept.items()
+        int(record.value) == 20_000 * int(task) + int(row)
+        for (_, _, task, row), record in kept.items()
     )
     (query,) = {query for query, *_ in kept}
     assert not job or query == job.encode()
@@ -253,11 +260,11 @@ def test_a_stream_of_two_micro_batches(
     query.processAllAvailable()
     query.stop()
     assert sink.values() == texts([*range(300), *range(300, 600, 3)])
-    origins = {origin(it): int(it.value) for it in sink.records()}
+    origins = {origin(record): int(record.value) for record in sink.records()}
     assert len(origins) == 400
-    assert {it[0] for it in origins} == {query.id.encode()}
-    assert {it[1] for it, number in origins.items() if number < 300} == {b"0"}
-    assert {it[1] for it, number in origins.items() if number >= 300} == {b"1"}
+    assert {place[0] for place in origins} == {query.id.encode()}
+    assert {place[1] for place, number in origins.items() if number < 300} == {b"0"}
+    assert {place[1] for place, number in origins.items() if number >= 300} == {b"1"}
     assert 1 <= len(producers(kafka, topic)) <= 4
 
 

@@ -24,7 +24,7 @@ ROWS = 30_000
 
 def rows_again(kafka: EmbeddedKafka, topic: str) -> int:
     """Return how many rows are there twice in a topic, which has all of them."""
-    records = ((int(it.value or b""), dict(it.headers)) for it in kafka.records(topic))
+    records = ((int(record.value or b""), dict(record.headers)) for record in kafka.records(topic))
     return check_rows(records, ROWS).total()
 
 

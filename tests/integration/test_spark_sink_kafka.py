@@ -27,8 +27,8 @@ def read(reader: Any, kafka: RealKafka, topic: str) -> DataFrame:
     """Return the rows of a topic, batch or stream."""
     reader = reader.format("kafka_fast").option("kafka.bootstrap.servers", kafka.bootstrap)
     reader = reader.options(subscribe=topic, startingOffsets="earliest", includeHeaders="true")
-    found: DataFrame = reader.load().select(*COLUMNS)
-    return found
+    frame: DataFrame = reader.load().select(*COLUMNS)
+    return frame
 
 
 def test_rows_come_back_as_they_were(
@@ -59,7 +59,7 @@ def test_rows_come_back_as_they_were(
         )
         return sorted((tuple(row) for row in exact.collect()), key=lambda row: int(row[2]))
 
-    wanted = plain(rows)
-    assert len(wanted) == ROWS
+    expected = plain(rows)
+    assert len(expected) == ROWS
     for topic in (first, second):
-        assert plain(read(spark.read, real_kafka, topic)) == wanted
+        assert plain(read(spark.read, real_kafka, topic)) == expected

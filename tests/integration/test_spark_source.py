@@ -71,7 +71,7 @@ def test_rows_have_the_columns_of_sparks_own_source(
     assert second[:5] == (b"key", None, topic, 1, 1)
     assert [row.timestamp.microsecond for row in (first, second)] == [123_000, 124_000]
     assert first.timestampType == 0
-    assert [tuple(it) for it in first.headers] == [("h", b"1"), ("h", None)]
+    assert [tuple(header) for header in first.headers] == [("h", b"1"), ("h", None)]
     assert second.headers is None
     assert "headers" not in read(subscribe=topic).columns
 

@@ -25,8 +25,8 @@ pytestmark = [*SPARK_MARKS, pytest.mark.broker]
 def rows(reader: Any, kafka: RealKafka, topic: str, **options: str) -> DataFrame:
     """Return the DataFrame of a topic."""
     reader = reader.format("kafka_fast").option("kafka.bootstrap.servers", kafka.bootstrap)
-    found: DataFrame = reader.options(subscribe=topic, **options).load()
-    return found
+    frame: DataFrame = reader.options(subscribe=topic, **options).load()
+    return frame
 
 
 def offsets(df: DataFrame) -> list[int]:
@@ -39,7 +39,7 @@ def test_transactions(spark: SparkSession, real_kafka: RealKafka, isolation: str
     topic = new_topic(real_kafka)
     write_transactions(real_kafka, topic, 4, 3, is_kept=lambda number: number % 2 == 0)
     kept = {0, 2} if isolation == "read_committed" else {0, 1, 2, 3}
-    there = [it for it in range(16) if it % 4 != 3 and it // 4 in kept]
+    there = [offset for offset in range(16) if offset % 4 != 3 and offset // 4 in kept]
     more = {"kafka.isolation.level": isolation}
     assert offsets(rows(spark.read, real_kafka, topic, **more)) == there
     for start, end in [(3, 4), (4, 8), (2, 9), (9, 15)]:
@@ -47,8 +47,8 @@ def test_transactions(spark: SparkSession, real_kafka: RealKafka, isolation: str
             "startingOffsets": json.dumps({topic: {"0": start}}),
             "endingOffsets": json.dumps({topic: {"0": end}}),
         }
-        wanted = [it for it in there if start <= it < end]
-        assert offsets(rows(spark.read, real_kafka, topic, **more, **bounds)) == wanted
+        expected = [offset for offset in there if start <= offset < end]
+        assert offsets(rows(spark.read, real_kafka, topic, **more, **bounds)) == expected
     split = rows(spark.read, real_kafka, topic, **more, minPartitions="16")
     assert split.rdd.getNumPartitions() == 16
     assert offsets(split) == there
@@ -61,10 +61,10 @@ def test_a_stream_passes_markers_and_deleted_records(
     topic = new_topic(real_kafka)
     write(real_kafka, topic, 100)
     write_transactions(real_kafka, topic, 4, 3, is_kept=lambda number: number % 2 == 0)
-    found: list[int] = []
+    read: list[int] = []
 
     def note(batch: DataFrame, number: int) -> None:
-        found.extend(offsets(batch))
+        read.extend(offsets(batch))
         if number == 0:
             delete_records(real_kafka, topic, 60)
 
@@ -80,4 +80,4 @@ def test_a_stream_passes_markers_and_deleted_records(
     writer = stream.writeStream.foreachBatch(note).trigger(availableNow=True)
     query = writer.option("checkpointLocation", str(tmp_path)).start()
     query.awaitTermination()
-    assert found == [*range(10), *range(60, 103), *range(108, 111)]
+    assert read == [*range(10), *range(60, 103), *range(108, 111)]

@@ -121,8 +121,8 @@ def run_job(job: str, arguments: str, folder: Path, home: Path) -> str:
 
 def rows_of(kafka: EmbeddedKafka, topic: str) -> list[tuple[int, dict[str, bytes | None]]]:
     """Return (number, headers) of each record in a topic of three partitions."""
-    records = [it for number in range(3) for it in kafka.records(topic, number)]
-    return [(int(it.value or b""), dict(it.headers)) for it in records]
+    records = [record for number in range(3) for record in kafka.records(topic, number)]
+    return [(int(record.value or b""), dict(record.headers)) for record in records]
 
 
 @pytest.mark.parametrize("where", ["local-cluster[2,1,1024]", "standalone", "connect"])
@@ -136,7 +136,7 @@ def test_both_ways(where: str, tmp_path: Path, home: Path) -> None:
         assert json.loads(read) == [ROWS, ROWS, sum(range(ROWS))]
         assert int(batches) == (3 if has_limits() else 1)
         assert check_rows(rows_of(kafka, "copies"), ROWS) == {}
-        counts = {it.key: int(it.value or b"") for it in kafka.records("counts")}
+        counts = {record.key: int(record.value or b"") for record in kafka.records("counts")}
         ends = [kafka.end_offset("numbers", number) for number in range(3)]
         assert counts == {b"%d" % number: end for number, end in enumerate(ends) if end}
 

@@ -53,8 +53,8 @@ class Query:
         )
 
         def note(batch: DataFrame, number: int) -> None:
-            found = batch.selectExpr("cast(value as string)").collect()
-            self.batches[number] = sorted(int(row[0]) for row in found)
+            collected = batch.selectExpr("cast(value as string)").collect()
+            self.batches[number] = sorted(int(row[0]) for row in collected)
 
         writer = rows.writeStream.foreachBatch(note)
         writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
@@ -75,11 +75,11 @@ def query(spark: SparkSession, kafka: EmbeddedKafka, tmp_path: Path) -> Query:
 
 def test_a_stream_goes_on_where_it_was(kafka: EmbeddedKafka, topic: str, query: Query) -> None:
     write(kafka, topic, range(30))
-    wanted = {"subscribe": topic, "startingOffsets": "earliest"}
-    assert query.run(**wanted) == [list(range(30))]
+    options = {"subscribe": topic, "startingOffsets": "earliest"}
+    assert query.run(**options) == [list(range(30))]
     write(kafka, topic, range(30, 60))
-    assert query.run(**wanted) == [list(range(30, 60))]
-    assert query.run(**wanted) == []
+    assert query.run(**options) == [list(range(30, 60))]
+    assert query.run(**options) == []
 
 
 def test_micro_batches_are_limited_and_available_now_ends(
@@ -88,7 +88,7 @@ def test_micro_batches_are_limited_and_available_now_ends(
     write(kafka, topic, range(0, 900, 3))  # 300 records of partition 0
     write(kafka, topic, range(1, 10, 3))  # and 3 of partition 1
     batches = query.run(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger="101")
-    assert sorted(it for batch in batches for it in batch) == sorted(
+    assert sorted(number for batch in batches for number in batch) == sorted(
         [*range(0, 900, 3), *range(1, 10, 3)]
     )
     if has_limits():
@@ -103,8 +103,8 @@ def test_a_stream_is_limited_from_its_second_micro_batch_on(
 ) -> None:
     """From the first one on with PySpark 4.2, which says where it begins."""
     write(kafka, topic, range(30))
-    wanted = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": "10"}
-    running = query.start(available_now=False, **wanted)
+    options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": "10"}
+    running = query.start(available_now=False, **options)
     try:
         eventually(lambda: len([*itertools.chain(*query.batches.values())]) == 30, "the first")
         write(kafka, topic, range(30, 90))
@@ -131,11 +131,11 @@ def test_a_new_partition_is_read_from_its_beginning(
     kafka: EmbeddedKafka, topic: str, query: Query
 ) -> None:
     write(kafka, topic, range(30))
-    wanted = {"subscribePattern": f"^{topic}", "startingOffsets": "earliest"}
-    assert query.run(**wanted) == [list(range(30))]
+    options = {"subscribePattern": f"^{topic}", "startingOffsets": "earliest"}
+    assert query.run(**options) == [list(range(30))]
     kafka.create_topic(f"{topic}-2", partitions=3)
     write(kafka, f"{topic}-2", range(30, 33))
-    assert query.run(**wanted, maxOffsetsPerTrigger="100") == [[30, 31, 32]]
+    assert query.run(**options, maxOffsetsPerTrigger="100") == [[30, 31, 32]]
 
 
 def test_a_restart_without_new_records_runs_no_batch_until_there_are_some(
@@ -143,10 +143,10 @@ def test_a_restart_without_new_records_runs_no_batch_until_there_are_some(
 ) -> None:
     """Who waits for a commit after a restart must write first: Spark commits no empty batch."""
     write(kafka, topic, range(30))
-    wanted = {"subscribe": topic, "startingOffsets": "earliest"}
-    assert query.run(**wanted) == [list(range(30))]
+    options = {"subscribe": topic, "startingOffsets": "earliest"}
+    assert query.run(**options) == [list(range(30))]
     query.batches = {}
-    running = query.start(available_now=False, **wanted)
+    running = query.start(available_now=False, **options)
     try:
         eventually(lambda: "Waiting for data" in running.status["message"], "an idle query")
         assert query.batches == {}
@@ -211,8 +211,8 @@ def test_progress_is_that_of_a_group(kafka: EmbeddedKafka, topic: str, query: Qu
     with Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "lag"}) as consumer:
 
         def done() -> list[int]:
-            found = consumer.committed(partitions)
-            return [at.offset for at in found.values() if at is not None]
+            committed = consumer.committed(partitions)
+            return [at.offset for at in committed.values() if at is not None]
 
         try:
             # Spark tells a source that a batch is done when it plans the next one.

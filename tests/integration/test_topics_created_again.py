@@ -117,7 +117,7 @@ class Sender:
         first = len(self.acked)
 
         def missing() -> set[int]:
-            return set(range(count)) - {it.partition for _, it in self.acked[first:]}
+            return set(range(count)) - {metadata.partition for _, metadata in self.acked[first:]}
 
         eventually(lambda: not missing(), "acknowledgements of all partitions", timeout=SOON)
 
@@ -149,12 +149,12 @@ def test_a_producer_goes_on_in_all_partitions(
             sent.await_all(count)
         lost_before = len(sent.failed)
         futures = [producer.send(topic, b"last", partition=number) for number in range(count)]
-        assert [it.result(TIMEOUT).partition for it in futures] == list(range(count))
+        assert [future.result(TIMEOUT).partition for future in futures] == list(range(count))
         assert producer.flush(TIMEOUT) == 0
     logs = read_values(kafka.bootstrap, topic, count)
     there = {(partition, value) for partition, log in enumerate(logs) for _, _, value in log}
     last = sent.acked[-count:]
-    assert {(it.partition, value) for value, it in last} <= there
+    assert {(metadata.partition, value) for value, metadata in last} <= there
     if count >= BEFORE:
         assert lost_before == 0
     for error in sent.failed:
@@ -173,15 +173,17 @@ def by_partition(
     consumer: Consumer, count: int, timeout: float = TIMEOUT
 ) -> dict[int, list[bytes | None]]:
     """Read so many records; return their values."""
-    found: dict[int, list[bytes | None]] = {}
+    values_read: dict[int, list[bytes | None]] = {}
     for record in read(consumer, count, timeout):
-        found.setdefault(record.partition, []).append(record.value)
-    return found
+        values_read.setdefault(record.partition, []).append(record.value)
+    return values_read
 
 
 def fill(kafka: RealKafka, topic: str, count: int, first: int) -> dict[int, list[bytes | None]]:
     """Write 50 records to each partition."""
-    return {it: [*write(kafka, topic, 50, it, first=first)] for it in range(count)}
+    return {
+        partition: [*write(kafka, topic, 50, partition, first=first)] for partition in range(count)
+    }
 
 
 @SHAPES
@@ -251,5 +253,7 @@ class TestSpark:
             if first:
                 create_again(kafka, topic, replicas, count)
             written = fill(kafka, topic, partitions, first)
-            expected = sorted((number, it) for number in written for it in written[number] if it)
+            expected = sorted(
+                (number, value) for number in written for value in written[number] if value
+            )
             assert values(spark, kafka, topic) == expected

@@ -47,20 +47,20 @@ def read(
 ) -> list[ConsumerRecord]:
     """Poll until there were `count` records, past these errors; there must not be more."""
     deadline = time.monotonic() + timeout
-    found: list[ConsumerRecord] = []
-    while len(found) < count:
-        assert time.monotonic() < deadline, f"{len(found)} of {count} records in {timeout:.0f} s"
+    records: list[ConsumerRecord] = []
+    while len(records) < count:
+        assert time.monotonic() < deadline, f"{len(records)} of {count} records in {timeout:.0f} s"
         with suppress(*passing):
-            found += consumer.poll(0.1, max_records)
-    assert len(found) == count, f"{len(found)} records, not {count}"
-    return found
+            records += consumer.poll(0.1, max_records)
+    assert len(records) == count, f"{len(records)} records, not {count}"
+    return records
 
 
 def values_by_partition(records: Iterable[ConsumerRecord]) -> dict[int, list[bytes]]:
-    found: dict[int, list[bytes]] = {}
+    values: dict[int, list[bytes]] = {}
     for record in records:
-        found.setdefault(record.partition, []).append(record.value)
-    return found
+        values.setdefault(record.partition, []).append(record.value)
+    return values
 
 
 def poll_until(

@@ -378,13 +378,13 @@ def other_session(response: Any) -> None:
 
 SENSELESS = [
     Case("Metadata-no-broker", "send", rf"{NODE}: the answer to Metadata names no broker",
-         scripted(api.METADATA, lambda it: it.brokers.clear())),
+         scripted(api.METADATA, lambda body: body.brokers.clear())),
     Case("Metadata-no-address", "partitions_for", "names 1 broker, none of them with a host",
          scripted(api.METADATA, without_address)),
     Case("Metadata-topic-left-out", "send", "the answer to Metadata leaves topic 't' out",
-         scripted(api.METADATA, lambda it: it.topics.clear())),
+         scripted(api.METADATA, lambda body: body.topics.clear())),
     Case("Metadata-no-partitions", "send", r"LEADER_NOT_AVAILABLE \(5\)",
-         scripted(api.METADATA, lambda it: [topic.partitions.clear() for topic in it.topics])),
+         scripted(api.METADATA, lambda body: [topic.partitions.clear() for topic in body.topics])),
     Case("Metadata-error", "send", r"LEADER_NOT_AVAILABLE \(5\): topic 't'",
          failing(api.METADATA, LeaderNotAvailable)),
     Case("Metadata-unknown-topic", "send",
@@ -411,7 +411,7 @@ SENSELESS = [
          r"UNKNOWN_9999 \(9999\): a record of t-0 was refused, says",
          failing(api.PRODUCE, 9999)),
     Case("Produce-missing", "deliver", rf"{NODE} answered Produce v12 without t-0",
-         scripted(api.PRODUCE, lambda it: it.responses.clear(), 12)),
+         scripted(api.PRODUCE, lambda body: body.responses.clear(), 12)),
     Case("Produce-foreign-partition", "deliver",
          rf"{NODE} answered Produce v12 with t-7, which was not asked for",
          scripted(api.PRODUCE, foreign_partition, 12)),
@@ -428,16 +428,16 @@ SENSELESS = [
          failing(api.FIND_COORDINATOR, CoordinatorNotAvailable)),
     Case("FindCoordinator-no-address", "committed",
          "the coordinator of group 'g' has no address that can be used: node 1 at '', port 0",
-         scripted(api.FIND_COORDINATOR, lambda it: [
-             (setattr(one, "host", ""), setattr(one, "port", 0)) for one in it.coordinators])),
+         scripted(api.FIND_COORDINATOR, lambda body: [
+             (setattr(one, "host", ""), setattr(one, "port", 0)) for one in body.coordinators])),
     Case("FindCoordinator-negative-port", "commit", "no address that can be used: .* port -1",
-         scripted(api.FIND_COORDINATOR, lambda it: [
-             setattr(one, "port", -1) for one in it.coordinators])),
+         scripted(api.FIND_COORDINATOR, lambda body: [
+             setattr(one, "port", -1) for one in body.coordinators])),
     Case("OffsetFetch-error", "committed",
          r"its coordinator, node 1 at .*, answers COORDINATOR_LOAD_IN_PROGRESS \(14\)",
          failing(api.OFFSET_FETCH, CoordinatorLoadInProgress)),
     Case("OffsetFetch-left-out", "committed", "the answer to OffsetFetch leaves t-0 out",
-         scripted(api.OFFSET_FETCH, lambda it: [one.topics.clear() for one in it.groups])),
+         scripted(api.OFFSET_FETCH, lambda body: [one.topics.clear() for one in body.groups])),
     Case("OffsetCommit-error", "commit",
          r"answers COORDINATOR_LOAD_IN_PROGRESS \(14\): OffsetCommit of t-0",
          failing(api.OFFSET_COMMIT, CoordinatorLoadInProgress)),
@@ -445,7 +445,7 @@ SENSELESS = [
          r"t-0 \(its leader answers OFFSET_NOT_AVAILABLE \(78\)",
          failing(api.LIST_OFFSETS, OffsetNotAvailable)),
     Case("ListOffsets-left-out", "end_offsets", "the answer to ListOffsets leaves t-0 out",
-         scripted(api.LIST_OFFSETS, lambda it: it.topics.clear())),
+         scripted(api.LIST_OFFSETS, lambda body: body.topics.clear())),
     Case("ListOffsets-error", "position",
          r"no position of t-0 within .*: it looks up where to start, but its leader answers "
          r"OFFSET_NOT_AVAILABLE|it looks up where to start, but its leader answers OFFSET_NOT_AV",
@@ -455,7 +455,7 @@ SENSELESS = [
     Case("Fetch-storage-error", "read_range", r"unread: t-0 \(KAFKA_STORAGE_ERROR \(56\)",
          failing(api.FETCH, KafkaStorageError)),
     Case("Fetch-missing", "poll", rf"{NODE} answered Fetch v12 without t-0",
-         scripted(api.FETCH, lambda it: it.responses.clear(), 12)),
+         scripted(api.FETCH, lambda body: body.responses.clear(), 12)),
     Case("Fetch-foreign-partition", "poll",
          rf"{NODE} answered Fetch v12 with t-7, which was not asked for",
          scripted(api.FETCH, foreign_partition, 12)),
@@ -475,9 +475,9 @@ SENSELESS = [
          failing(api.JOIN_GROUP, 9999)),
     Case("SyncGroup-assignment", "poll_joining",
          "has assigned what cannot be read: ConsumerProtocolAssignment",
-         scripted(api.SYNC_GROUP, lambda it: setattr(it, "assignment", HUGE_ASSIGNMENT))),
+         scripted(api.SYNC_GROUP, lambda body: setattr(body, "assignment", HUGE_ASSIGNMENT))),
     Case("ApiVersions-no-APIs", "send", rf"{NODE} answered ApiVersions v\d, and names no API",
-         scripted(api.API_VERSIONS, lambda it: it.api_keys.clear())),
+         scripted(api.API_VERSIONS, lambda body: body.api_keys.clear())),
     Case("ApiVersions-error", "send", rf"UNKNOWN_9999 .*the answer of {NODE} to ApiVersions",
          failing(api.API_VERSIONS, 9999)),
     Case("ApiVersions-header-only", "partitions_for", rf"{NODE} answered ApiVersions v\d with",
@@ -487,7 +487,7 @@ SENSELESS = [
          framed(body(lambda whole: whole + b"\0\0"), api.API_VERSIONS)),
     Case("ApiVersions-no-Metadata", "send", "Metadata: this client speaks .* does not offer it",
          lambda kafka: kafka.faults.limit_versions(
-             {key: it for key, it in OFFERED.items() if key != api.METADATA})),
+             {key: versions for key, versions in OFFERED.items() if key != api.METADATA})),
 ]  # fmt: skip
 
 CASES = [*spoiled_messages(), *MORE_MESSAGES, *FRAMES, *PORTS, *SENSELESS]

@@ -97,14 +97,14 @@ class Life:
     def live(self, topic: str) -> Steps[list[int]]:
         """Subscribe, poll until all is read, commit, close; return what was read."""
         self.subscribe(topic)
-        found: list[int] = []
-        while len(found) < COUNT:
+        offsets: list[int] = []
+        while len(offsets) < COUNT:
             handover = RecordHandover()
             yield from self.take(handover, MOST, self.deadline())
-            found += self.steps.unread.settle(handover).offsets()
+            offsets += self.steps.unread.settle(handover).offsets()
         yield from self.commit()
         yield from self.close()
-        return found
+        return offsets
 
 
 class LoopLife(Life):

@@ -51,11 +51,11 @@ def test_anywhere_in_the_life_of_a_member(kafka: EmbeddedKafka, topic: str) -> N
         interrupted = Interrupted(place)
         consumer = consumer_of(kafka, group_id=group, max_poll_records=15)
         consumer.subscribe([topic])
-        found: list[int] = []
-        while len(found) < COUNT:
+        offsets: list[int] = []
+        while len(offsets) < COUNT:
             _, records = await interrupted.call(consumer.poll(TIMEOUT))
-            found += records.offsets() if records else []
-        assert found == list(range(COUNT))
+            offsets += records.offsets() if records else []
+        assert offsets == list(range(COUNT))
         while not (await interrupted.call(consumer.commit()))[0]:
             pass
         await interrupted.call(consumer.close())
@@ -106,7 +106,7 @@ def test_a_commit_in_the_background_that_fails_is_logged(
                 await asyncio.wait_for(consumer.commit(), 0.05)
             await asyncio.to_thread(
                 eventually,
-                lambda: any("commit of 1 partition failed" in it for it in caplog.messages),
+                lambda: any("commit of 1 partition failed" in text for text in caplog.messages),
             )
             assert committed(kafka, topic) == {}
 
@@ -148,7 +148,7 @@ def test_a_commit_that_fails_as_it_is_cancelled_is_logged(
             await until(lambda: caplog.messages)
 
     run(main())
-    assert [it for it in caplog.messages if "commit of 1 partition failed" in it]
+    assert [text for text in caplog.messages if "commit of 1 partition failed" in text]
 
 
 def test_a_listener_that_was_cancelled_is_told_again(kafka: EmbeddedKafka, topic: str) -> None:
@@ -274,13 +274,13 @@ def test_anywhere_in_a_loop_over_records(kafka: EmbeddedKafka, topic: str) -> No
         async with consumer_of(kafka) as consumer:
             consumer.assign([TopicPartition(topic, 0)])
             records = consumer.__aiter__()
-            found: list[int] = []
-            while len(found) < COUNT:
-                if len(found) == kafka.end_offset(topic, 0):
+            offsets: list[int] = []
+            while len(offsets) < COUNT:
+                if len(offsets) == kafka.end_offset(topic, 0):
                     asyncio.get_running_loop().call_later(0.01, fill, kafka, topic, 10)
                 has_ended, record = await interrupted.call(records.__anext__())
-                found += [record.offset] if has_ended else []
-            assert found == list(range(COUNT))
+                offsets += [record.offset] if has_ended else []
+            assert offsets == list(range(COUNT))
         return interrupted.left <= 0
 
     for place in itertools.count(1):

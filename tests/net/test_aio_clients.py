@@ -34,13 +34,13 @@ async def round_trip(kafka: EmbeddedKafka, topic: str, count: int = 100) -> None
         assert [(await one).offset for one in handles] == list(range(count))
     async with consumer_of(kafka, group_id=topic) as consumer:
         consumer.subscribe([topic])
-        found = []
+        values_read = []
         async for record in consumer:
-            found.append(record.value)
-            if len(found) == count:
+            values_read.append(record.value)
+            if len(values_read) == count:
                 break
         await consumer.commit()
-    assert found == [b"%d" % number for number in range(count)]
+    assert values_read == [b"%d" % number for number in range(count)]
     assert committed(kafka, topic) == {(topic, 0): count}
 
 
@@ -81,12 +81,12 @@ def test_loops_of_several_threads_share_a_producer(
     kafka: EmbeddedKafka, topic: str, loop: str
 ) -> None:
     producer = producer_of(kafka)
-    found: list[int] = []
+    offsets: list[int] = []
 
     async def main() -> None:
         for _ in range(20):
             handles = [await producer.send(topic, b"x") for _ in range(20)]
-            found.extend(one.offset for one in await asyncio.gather(*handles))
+            offsets.extend(one.offset for one in await asyncio.gather(*handles))
 
     threads = [threading.Thread(target=run, args=[main(), loop]) for _ in range(4)]
     for thread in threads:
@@ -94,7 +94,7 @@ def test_loops_of_several_threads_share_a_producer(
     for thread in threads:
         thread.join(TIMEOUT)
     run(producer.close(), loop)
-    assert sorted(found) == list(range(4 * 20 * 20))
+    assert sorted(offsets) == list(range(4 * 20 * 20))
 
 
 def test_a_loop_that_is_closed_under_its_clients(
@@ -176,17 +176,17 @@ def test_task_groups_and_timeouts(kafka: EmbeddedKafka, topic: str, loop: str) -
                 tasks.create_task(producer.send(topic, b"y"))
         async with consumer_of(kafka) as consumer:
             consumer.assign([TopicPartition(topic, 0)])
-            found: list[int] = []
+            offsets: list[int] = []
 
             async def read() -> None:
                 async with asyncio.timeout(0.01):
                     while True:
-                        found.extend((await consumer.poll(10)).offsets())
+                        offsets.extend((await consumer.poll(10)).offsets())
 
-            while len(found) < 40:
+            while len(offsets) < 40:
                 with pytest.raises(TimeoutError):
                     await read()
-            assert found == list(range(40))
+            assert offsets == list(range(40))
 
     run(main(), loop)
 
@@ -302,11 +302,11 @@ def test_a_range(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
     fill(kafka, topic, 100)
 
     async def main() -> None:
-        found: list[int] = []
+        offsets: list[int] = []
         config = {"bootstrap.servers": kafka.bootstrap}
         async for records in aio.read_range(topic, 10, 90, max_records=7, config=config):
-            found += records.offsets()
-        assert found == list(range(10, 90))
+            offsets += records.offsets()
+        assert offsets == list(range(10, 90))
         async with aio.read_range(topic, config=config) as steps:
             assert repr(steps) == "RecordRange(not begun)"
             assert await steps.ranges() == {TopicPartition(topic, 0): range(100)}
@@ -315,7 +315,9 @@ def test_a_range(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
         whole = await aio.read_range(topic, config=config).to_arrow(views=True, columns=["value"])
         assert (whole.num_rows, whole.schema.types) == (100, [pa.binary_view()])
         assert (await aio.read_range(topic, 100, config=config).to_arrow()).num_rows == 0
-        tables = [it async for it in aio.read_range(topic, max_records=40, config=config).tables()]
+        tables = [
+            table async for table in aio.read_range(topic, max_records=40, config=config).tables()
+        ]
         assert sum(table.num_rows for table in tables) == 100
 
     run(main(), loop)
@@ -384,9 +386,9 @@ def test_nothing_is_left_of_cancelled_polls(kafka: EmbeddedKafka, topic: str, lo
                     await polling
             assert entries("/proc/self/fd") <= fds
             assert len(asyncio.all_tasks()) == tasks
-            found = reader()
-            assert found is not None
-            assert not found.waiting
+            reading = reader()
+            assert reading is not None
+            assert not reading.waiting
             fill(kafka, topic, 3)
             assert (await consumer.poll(TIMEOUT)).offsets() == [0, 1, 2]
 

@@ -261,7 +261,7 @@ class TestTheLine:
     async def begin(
         self, kafka: EmbeddedKafka, producer: aio.Producer, topic: str
     ) -> list[asyncio.Task[Any]]:
-        """Begin more sends than there is room for, at a broker that stands still."""
+        """Send more records than there is room for, to a paused broker; return the tasks."""
         await producer.partitions_for(topic)
         kafka.pause(1)
         sends: list[asyncio.Task[Any]] = []
@@ -308,11 +308,17 @@ class TestTheLine:
                     send.cancel()
                 results = await asyncio.gather(*sends, return_exceptions=True)
                 assert producer.in_line == 0
-            sent = [it for it in range(self.COUNT) if isinstance(results[it], RecordMetadata)]
-            found = self.numbers(kafka, topic)
-            assert found == sorted(found)
-            assert set(sent) <= set(found)
-            assert not {it for it in found if it in waiting and it % 3 == 0}, "taken in vain"
+            sent = [
+                number
+                for number in range(self.COUNT)
+                if isinstance(results[number], RecordMetadata)
+            ]
+            numbers = self.numbers(kafka, topic)
+            assert numbers == sorted(numbers)
+            assert set(sent) <= set(numbers)
+            assert not {number for number in numbers if number in waiting and number % 3 == 0}, (
+                "taken in vain"
+            )
             assert set(sent) >= set(range(2, self.COUNT, 3))
 
         run(main())
@@ -331,7 +337,11 @@ class TestTheLine:
             for error in late:
                 with pytest.raises(KafkaTimeoutError, match=r"after max\.block\.ms \(2000\)"):
                     raise error
-            accepted = [it for it in range(self.COUNT) if isinstance(results[it], RecordMetadata)]
+            accepted = [
+                number
+                for number in range(self.COUNT)
+                if isinstance(results[number], RecordMetadata)
+            ]
             assert self.numbers(kafka, topic) == accepted
 
         run(main())
@@ -400,15 +410,15 @@ class TestTheCoroutine:
             async with producer_of(kafka) as producer:
                 await producer.partitions_for(topic)
                 held = [topic, *record]
-                before = [sys.getrefcount(it) for it in held]
+                before = [sys.getrefcount(part) for part in held]
                 closed, thrown, dropped = (producer.send(topic, *record, **more) for _ in range(3))
                 closed.close()
                 with pytest.raises(ValueError, match="stop"):
                     thrown.throw(ValueError("stop"))
                 with pytest.warns(RuntimeWarning, match="never awaited"):
                     del dropped
-                assert [sys.getrefcount(it) for it in held] == before
-                before = [sys.getrefcount(it) for it in record]
+                assert [sys.getrefcount(part) for part in held] == before
+                before = [sys.getrefcount(part) for part in record]
                 await producer.send(topic, *record, **more)
                 for _ in range(3):
                     await producer.send(topic, *record, **more)
@@ -422,7 +432,7 @@ class TestTheCoroutine:
                 await cold.close()
                 await producer.flush()
                 gc.collect()
-                assert [sys.getrefcount(it) for it in record] == before
+                assert [sys.getrefcount(part) for part in record] == before
 
         run(main())
         assert values(kafka, topic) == 6 * [record[0]]
@@ -463,7 +473,7 @@ class TestTheCoroutine:
                 await producer.send(topic, None, b"k")
 
         run(main())
-        fetched = [(it.key, it.value) for it in kafka.records(topic, 0)]
+        fetched = [(record.key, record.value) for record in kafka.records(topic, 0)]
         assert fetched == 7 * [(b"k", b"v")] + [(None, None), (b"k", None)]
 
     def test_is_for_one_task(self, kafka: EmbeddedKafka, topic: str) -> None:

@@ -44,7 +44,9 @@ class Slow(Assignor):
         self._pass("assign")
         return {
             members[0].member_id: [
-                TopicPartition(topic, it.partition) for topic in topics for it in topics[topic]
+                TopicPartition(topic, partition.partition)
+                for topic in topics
+                for partition in topics[topic]
             ]
         }
 

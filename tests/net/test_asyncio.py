@@ -59,8 +59,8 @@ def test_wait_and_as_completed(producer: Producer, topic: str) -> None:
         done, pending = await asyncio.wait(send_all(producer, topic), timeout=TIMEOUT)
         assert not pending
         assert sorted(handle.result().offset for handle in done) == list(range(COUNT))
-        found = [await one for one in asyncio.as_completed(send_all(producer, topic))]
-        assert sorted(offsets(found)) == list(range(COUNT, 2 * COUNT))
+        results = [await one for one in asyncio.as_completed(send_all(producer, topic))]
+        assert sorted(offsets(results)) == list(range(COUNT, 2 * COUNT))
 
     run(main())
 
@@ -137,7 +137,7 @@ def test_a_handle_is_no_list(kafka: EmbeddedKafka, producer: Producer, topic: st
     async def main() -> None:
         kafka.pause(1)
         handle = producer.send(topic, b"x")
-        for mistake in (list, tuple, lambda it: asyncio.gather(*it)):
+        for mistake in (list, tuple, lambda handles: asyncio.gather(*handles)):
             with pytest.raises(RuntimeError, match="await wasn't used with future"):
                 mistake(handle)
         kafka.resume(1)
@@ -259,9 +259,9 @@ class CountingSelector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> Any:
         self.looks += 1
-        found = super().select(timeout)
-        self.wakes += bool(found)
-        return found
+        events = super().select(timeout)
+        self.wakes += bool(events)
+        return events
 
 
 def test_the_loop_is_woken_once_for_many_batches(

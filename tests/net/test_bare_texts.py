@@ -103,9 +103,9 @@ def test_what_reads_is_not_copied(kafka: EmbeddedKafka, consumer: Consumer) -> N
     check_no_copy(iter(records), "iter(records)")
     check_no_copy(records.arrow(), "pyarrow.table(records)")
     assert copy.deepcopy(list(records)) == pickle.loads(pickle.dumps(list(records)))
-    with read_range("t", bootstrap_servers=kafka.bootstrap) as found:
-        check_no_copy(found, "call read_range()")
-        check_no_copy(found.arrow(), "call read_range()")
+    with read_range("t", bootstrap_servers=kafka.bootstrap) as reader:
+        check_no_copy(reader, "call read_range()")
+        check_no_copy(reader.arrow(), "call read_range()")
 
 
 def test_what_is_awaited_is_not_copied(kafka: EmbeddedKafka) -> None:
@@ -185,18 +185,18 @@ INTS = ("x", b"1", None, 1.5, object(), 2**80)
     "name", ["partition", "offset", "timestamp_ms", "leader_epoch", "serialized_key_size"]
 )
 def test_numbers_of_a_record(name: str, wrong: Any) -> None:
-    given: dict[str, Any] = {"topic": "t", "partition": 0, "offset": 1, name: wrong}
+    arguments: dict[str, Any] = {"topic": "t", "partition": 0, "offset": 1, name: wrong}
     if wrong is None and name == "serialized_key_size":
-        assert ConsumerRecord(**given).serialized_key_size == -1
+        assert ConsumerRecord(**arguments).serialized_key_size == -1
         return
-    assert refusal(lambda: ConsumerRecord(**given)).startswith(f"{name} ")
+    assert refusal(lambda: ConsumerRecord(**arguments)).startswith(f"{name} ")
 
 
 @pytest.mark.parametrize("wrong", INTS, ids=type_name)
 def test_numbers_of_a_batch(wrong: Any) -> None:
     for name in ("base_offset", "leader_epoch", "producer_id", "producer_epoch", "base_sequence"):
-        given = {name: wrong}
-        assert refusal(lambda given=given: RecordBatchBuilder(**given)).startswith(f"{name} ")  # type: ignore[misc]
+        kwargs = {name: wrong}
+        assert refusal(lambda kwargs=kwargs: RecordBatchBuilder(**kwargs)).startswith(f"{name} ")  # type: ignore[misc]
     builder = RecordBatchBuilder()
     assert refusal(lambda: builder.append(b"", b"", wrong)).startswith("timestamp_ms ")
     assert refusal(lambda: Record(wrong, 0, b"", b"")).startswith("offset ")

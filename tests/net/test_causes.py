@@ -140,10 +140,10 @@ class Calls:
 
     def _raised(self, call: Callable[[], object]) -> KafkaError:
         try:
-            found = call()
+            answer = call()
         except KafkaError as error:
             return error
-        raise AssertionError(f"the answer was taken for one: {found}")
+        raise AssertionError(f"the answer was taken for one: {answer}")
 
     def _polled(self, consumer: Consumer) -> KafkaError:
         deadline = time.monotonic() + TIMEOUT

@@ -195,12 +195,12 @@ def test_what_has_failed_is_not_committed(
     case = Case(partition, is_async=is_async)
     program = program_of(shape, way, is_async=is_async)
     expected = shape.for_loop if way == "for" else shape.others
-    found: list[int] = []
+    offsets: list[int] = []
 
     def look() -> None:
         def is_committed() -> bool:
-            found.append(committed(kafka, topic).get(partition, 0))
-            return found[-1] >= expected
+            offsets.append(committed(kafka, topic).get(partition, 0))
+            return offsets[-1] >= expected
 
         with contextlib.suppress(AssertionError):  # `check` says what is wrong
             eventually(is_committed, timeout=2.0)
@@ -210,7 +210,7 @@ def test_what_has_failed_is_not_committed(
         asyncio.run(run_in_loop(program, config, case, look))
     else:
         run_blocking(program, config, case, look)
-    check(case, shape, way, found[-1])
+    check(case, shape, way, offsets[-1])
 
 
 class TestTasks:

@@ -47,11 +47,13 @@ def test_it_is_told_with_what_there_is_and_the_others_are_read(
             consumer.poll(TIMEOUT)
     with pytest.raises(UnknownTopicOrPartition, match=said):
         consumer.position(not_there)
-    warnings = [it.getMessage() for it in caplog.records if it.levelno == logging.WARNING]
-    assert [it.partition("] ")[2] for it in warnings] == [f"{said}; waiting for it"]
+    warnings = [
+        record.getMessage() for record in caplog.records if record.levelno == logging.WARNING
+    ]
+    assert [text.partition("] ")[2] for text in warnings] == [f"{said}; waiting for it"]
     written += fill(kafka, topic, 5, 1)
-    found = read(consumer, 5, passing=(UnknownTopicOrPartition,))
-    assert [record.value for record in found] == written[10:]
+    records = read(consumer, 5, passing=(UnknownTopicOrPartition,))
+    assert [record.value for record in records] == written[10:]
 
 
 @pytest.mark.parametrize("position", [None, 2])
@@ -66,8 +68,8 @@ def test_one_that_is_added_is_read(
         consumer.poll(TIMEOUT)
     add_partitions(kafka, topic, 2)
     written = fill(kafka, topic, 10, 1)[position or 0 :]
-    found = read(consumer, len(written), passing=(UnknownTopicOrPartition,))
-    assert [record.value for record in found] == written
+    records = read(consumer, len(written), passing=(UnknownTopicOrPartition,))
+    assert [record.value for record in records] == written
     assert not consumer.poll(0.05), "nothing is the matter any more"
 
 

@@ -72,11 +72,11 @@ def test_leaders_that_move_while_much_is_read(
     mover = threading.Thread(target=move)
     mover.start()
     try:
-        found = read(consumer, 15_000, max_records=100)
+        records = read(consumer, 15_000, max_records=100)
     finally:
         done.set()
         mover.join()
-    assert values_by_partition(found) == written
+    assert values_by_partition(records) == written
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,12 @@ class TestLeaderEpochs:
         asked: list[int] = []
 
         def be_behind(response: MetadataResponse, node: int) -> None:
-            for it in response.topics:
-                if it.name == topic:
-                    it.partitions[0].leader_id, it.partitions[0].leader_epoch = former, epoch
+            for topic_told in response.topics:
+                if topic_told.name == topic:
+                    topic_told.partitions[0].leader_id, topic_told.partitions[0].leader_epoch = (
+                        former,
+                        epoch,
+                    )
                     told.append(node)
 
         kafka.faults.script_metadata(be_behind)
@@ -182,12 +185,12 @@ class TestLeaderEpochs:
         refused: list[int] = []
 
         def be_ahead(response: MetadataResponse, node: int) -> None:
-            for it in response.topics:
-                if it.name == topic:
-                    it.partitions[0].leader_epoch += 2
+            for told in response.topics:
+                if told.name == topic:
+                    told.partitions[0].leader_epoch += 2
 
         def count(response: OffsetForLeaderEpochResponse, node: int) -> None:
-            refused.extend(part.error_code for it in response.topics for part in it.partitions)
+            refused.extend(part.error_code for told in response.topics for part in told.partitions)
 
         kafka.faults.script_metadata(be_ahead)
         kafka.faults.script(OFFSET_FOR_LEADER_EPOCH, count)  # a position is validated first
@@ -208,7 +211,7 @@ def test_a_fetch_session_that_is_forgotten(
 ) -> None:
     for _ in range(5):
         read_all(kafka, consumer, topic, 20)
-        kafka.on_cluster(lambda it: it.forget_fetch_sessions(1))
+        kafka.on_cluster(lambda cluster: cluster.forget_fetch_sessions(1))
 
 
 class TestTruncation:
@@ -217,7 +220,7 @@ class TestTruncation:
     ) -> None:
         fill(kafka, topic, 100)
         read(consumer, 100)
-        kafka.on_cluster(lambda it: it.lose_records(topic, 0, 60, leader=2))
+        kafka.on_cluster(lambda cluster: cluster.lose_records(topic, 0, 60, leader=2))
         anew = fill(kafka, topic, 70)
         assert [record.value for record in read(consumer, 70)] == anew
 
@@ -229,7 +232,7 @@ class TestTruncation:
         consumer.assign([partition])
         consumer.seek(partition, 0)
         read(consumer, 100)
-        kafka.on_cluster(lambda it: it.lose_records(partition.topic, 0, 60, leader=2))
+        kafka.on_cluster(lambda cluster: cluster.lose_records(partition.topic, 0, 60, leader=2))
         fill(kafka, partition.topic, 70)
         with pytest.raises(LogTruncationError) as caught:
             read(consumer, 1)
@@ -247,7 +250,9 @@ class TestTransactions:
 
         def plant(producer_id: int, value: bytes, commit: bool | None) -> None:
             kafka.on_cluster(
-                lambda it: it.plant_transaction(topic, 0, producer_id, [value] * 5, commit=commit)
+                lambda cluster: cluster.plant_transaction(
+                    topic, 0, producer_id, [value] * 5, commit=commit
+                )
             )
 
         plant(1, b"committed", True)
@@ -265,7 +270,7 @@ class TestTransactions:
         assert consumer.end_offsets([partition]) == {partition: 12}
         eventually(lambda: consumer.poll(0) is not None and consumer.position(partition) == 12)
         assert consumer.current_lag(partition) == 0
-        kafka.on_cluster(lambda it: it.end_transaction(topic, 0, 3, commit=True))
+        kafka.on_cluster(lambda cluster: cluster.end_transaction(topic, 0, 3, commit=True))
         assert [record.value for record in read(consumer, 10)] == [b"open"] * 5 + [b"behind"] * 5
 
     def test_gaps_and_empty_batches_are_passed(
@@ -273,9 +278,9 @@ class TestTransactions:
     ) -> None:
         fill(kafka, partition.topic, 100)
         gone = {*range(5, 37), *range(90, 100)}
-        kafka.on_cluster(lambda it: it.compact(partition.topic, 0, gone, keep_empty=True))
+        kafka.on_cluster(lambda cluster: cluster.compact(partition.topic, 0, gone, keep_empty=True))
         consumer = consumer_on()  # only now: what it fetched before, it would hand out
         consumer.assign([partition])
-        found = [record.offset for record in read(consumer, 58)]
-        assert found == [offset for offset in range(100) if offset not in gone]
+        offsets = [record.offset for record in read(consumer, 58)]
+        assert offsets == [offset for offset in range(100) if offset not in gone]
         eventually(lambda: not consumer.poll(0.01) and consumer.position(partition) == 100)

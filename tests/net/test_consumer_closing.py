@@ -385,7 +385,7 @@ def test_close_says_nothing_of_commits_that_nobody_made(
     elif does == "assign":
         consumer.assign([(topic, 0)])
     consumer.close(0)
-    assert [it for it in caplog.messages if "finishing commits" in it] == []
+    assert [text for text in caplog.messages if "finishing commits" in text] == []
 
 
 def test_close_says_that_a_commit_has_not_ended(
@@ -399,5 +399,5 @@ def test_close_says_that_a_commit_has_not_ended(
     kafka.faults.drop(api=OFFSET_COMMIT, count=100)
     consumer.commit(sync=False)
     consumer.close(0)
-    (told,) = [it for it in caplog.messages if "finishing commits" in it]
+    (told,) = [text for text in caplog.messages if "finishing commits" in text]
     assert told.endswith("what was read may be read again")

@@ -199,11 +199,11 @@ class TestByHand:
         group: str,
     ) -> None:
         consumer.commit({partition: 50})
-        kafka.on_cluster(lambda it: it.set_unstable(group, *partition))
+        kafka.on_cluster(lambda cluster: cluster.set_unstable(group, *partition))
         careful = consumer_on(group_id=group, isolation_level="read_committed")
         careful.assign([partition])
         assert not careful.poll(0.3)
-        kafka.on_cluster(lambda it: it.set_unstable(group, *partition, False))
+        kafka.on_cluster(lambda cluster: cluster.set_unstable(group, *partition, False))
         assert read(careful, 50)[0].offset == 50
 
     @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -224,9 +224,9 @@ class TestByHand:
         poll_until([member], lambda: len(member.assignment()) == 4)
         done = {TopicPartition(topic, 0): 7, TopicPartition(other, 2): 9}
         member.commit(done)
-        found = stranger.committed()
-        assert {it: at.offset for it, at in found.items() if at is not None} == done
-        assert member.committed() == found
+        of_group = stranger.committed()
+        assert {tp: at.offset for tp, at in of_group.items() if at is not None} == done
+        assert member.committed() == of_group
 
     def test_without_a_group(self, consumer_on: MakeConsumer, partition: TopicPartition) -> None:
         alone = consumer_on()

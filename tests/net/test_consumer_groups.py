@@ -127,19 +127,19 @@ class TestSharing:
     ) -> None:
         written = {number: fill(kafka, topic, 50, number) for number in range(PARTITIONS)}
         members = [member_on(partition_assignment_strategy=strategy)]
-        found: list[ConsumerRecord] = []
-        poll_until(members, lambda: shared(members, every), found)
+        records: list[ConsumerRecord] = []
+        poll_until(members, lambda: shared(members, every), records)
         members.append(member_on(partition_assignment_strategy=strategy))
-        poll_until(members, lambda: shared(members, every), found)
+        poll_until(members, lambda: shared(members, every), records)
         members.append(member_on(partition_assignment_strategy=strategy))
-        poll_until(members, lambda: shared(members, every), found)
+        poll_until(members, lambda: shared(members, every), records)
         members.pop(0).close()
-        poll_until(members, lambda: shared(members, every), found)
+        poll_until(members, lambda: shared(members, every), records)
         for number in range(PARTITIONS):
             written[number] += fill(kafka, topic, 50, number)
-        poll_until(members, lambda: len({(r.partition, r.offset) for r in found}) == 400, found)
-        assert len(found) == 400, "commits before each revocation leave nothing to read twice"
-        by_partition = values_by_partition(found)
+        poll_until(members, lambda: len({(r.partition, r.offset) for r in records}) == 400, records)
+        assert len(records) == 400, "commits before each revocation leave nothing to read twice"
+        by_partition = values_by_partition(records)
         assert {number: sorted(values) for number, values in by_partition.items()} == {
             number: sorted(values) for number, values in written.items()
         }
@@ -172,7 +172,7 @@ class TestSharing:
     ) -> None:
         member = member_on(metadata_max_age_ms=200)
         poll_until([member], lambda: len(member.assignment()) == PARTITIONS)
-        kafka.on_cluster(lambda it: it.add_partitions(topic, PARTITIONS + 2))
+        kafka.on_cluster(lambda cluster: cluster.add_partitions(topic, PARTITIONS + 2))
         poll_until([member], lambda: len(member.assignment()) == PARTITIONS + 2)
 
     def test_another_subscription_replaces_the_first(
@@ -445,11 +445,11 @@ class TestLeaving:
         with pytest.raises(CommitFailedError, match=r"max\.poll\.interval\.ms"):
             member.commit()
         assert committed(kafka, f"group-of-{topic}") == {}
-        found: list[ConsumerRecord] = []
-        poll_until([member], lambda: len(diary.heard) == 3, found)
+        records: list[ConsumerRecord] = []
+        poll_until([member], lambda: len(diary.heard) == 3, records)
         assert [what for what, _ in diary.heard] == ["assigned", "lost", "assigned"]
-        found += read(member, 10 - len(found))
-        assert {record.offset for record in found} == set(range(10))
+        records += read(member, 10 - len(records))
+        assert {record.offset for record in records} == set(range(10))
         member.commit()
 
 
@@ -461,8 +461,8 @@ class TestCoordinators:
         diary = Diary()
         member = member_on(diary)
         poll_until([member], lambda: member.assignment() == every)
-        node = kafka.on_cluster(lambda it: it.coordinator(group))
-        kafka.on_cluster(lambda it: it.move_coordinator(group, node % 3 + 1))
+        node = kafka.on_cluster(lambda cluster: cluster.coordinator(group))
+        kafka.on_cluster(lambda cluster: cluster.move_coordinator(group, node % 3 + 1))
         fill(kafka, topic, 10)
         read(member, 10)
         member.commit()
@@ -476,12 +476,12 @@ class TestCoordinators:
         group = f"group-of-{topic}"
         members = [member_on(), member_on()]
         poll_until(members, lambda: shared(members, every))
-        node = kafka.on_cluster(lambda it: it.coordinator(group))
+        node = kafka.on_cluster(lambda cluster: cluster.coordinator(group))
         kafka.kill(node)
         for number in range(PARTITIONS):
             fill(kafka, topic, 10, number)
-        found: list[ConsumerRecord] = []
-        poll_until(members, lambda: len({(r.partition, r.offset) for r in found}) == 40, found)
+        records: list[ConsumerRecord] = []
+        poll_until(members, lambda: len({(r.partition, r.offset) for r in records}) == 40, records)
         poll_until(members, lambda: shared(members, every))
         for member in members:
             member.commit()

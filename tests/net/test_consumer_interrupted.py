@@ -85,16 +85,16 @@ def interrupted_at(place: int, call: Callable[[], T], event: str = "opcode") -> 
 
 def once_more(prepare: Callable[[], object], call: Callable[[], T]) -> list[T]:
     """Interrupt a call at each line in turn; return what it gives when it is made once more."""
-    found = []
+    answers = []
     for place in itertools.count(1):
         prepare()
         try:
             interrupted_at(place, call, "line")
         except KeyboardInterrupt:
-            found.append(call())
+            answers.append(call())
         else:
             break
-    return found
+    return answers
 
 
 @pytest.fixture(name="consumer")
@@ -137,7 +137,7 @@ def test_ctrl_c_anywhere_loses_nothing(consumer: Consumer, way: str, *, is_in_a_
             assert next(iter(consumer)).offset == at
             at += 1
         try:
-            found = interrupted_at(place, lambda: WAYS[way](consumer))
+            records = interrupted_at(place, lambda: WAYS[way](consumer))
         except KeyboardInterrupt:
             assert consumer.position(partition) == at
             assert consumer.current_lag(partition) == COUNT - at
@@ -146,8 +146,8 @@ def test_ctrl_c_anywhere_loses_nothing(consumer: Consumer, way: str, *, is_in_a_
         assert consumer.poll(TIMEOUT, 1).offsets() == [at]
         assert next(iter(consumer)).offset == at + 1
         at += 2
-    assert [record.offset for record in found] == list(range(at, at + len(found)))
-    assert found
+    assert [record.offset for record in records] == list(range(at, at + len(records)))
+    assert records
     assert place > 100, "there are more places than that"
 
 
@@ -158,9 +158,9 @@ def test_ctrl_c_while_records_arrive_loses_nothing(
     fill(kafka, topic, 20)
     consumer = consumer_on(fetch_max_wait_ms=10)
     consumer.assign([TopicPartition(topic, 0)])
-    found = once_more(consumer.seek_to_beginning, lambda: consumer.poll(TIMEOUT).offsets())
-    assert all(offsets == list(range(20)) for offsets in found)
-    assert len(found) >= 20, "there are more places than that"
+    answers = once_more(consumer.seek_to_beginning, lambda: consumer.poll(TIMEOUT).offsets())
+    assert all(offsets == list(range(20)) for offsets in answers)
+    assert len(answers) >= 20, "there are more places than that"
 
 
 def test_ctrl_c_while_a_position_is_found_out(
@@ -171,9 +171,9 @@ def test_ctrl_c_while_a_position_is_found_out(
     consumer = consumer_on(fetch_max_wait_ms=10)
     partition = TopicPartition(topic, 0)
     consumer.assign([partition])
-    found = once_more(consumer.seek_to_end, lambda: consumer.position(partition, TIMEOUT))
-    assert set(found) == {20}
-    assert len(found) >= 10, "there are more places than that"
+    positions = once_more(consumer.seek_to_end, lambda: consumer.position(partition, TIMEOUT))
+    assert set(positions) == {20}
+    assert len(positions) >= 10, "there are more places than that"
 
 
 @pytest.mark.parametrize("news", ["revoked", "assigned"])
@@ -233,7 +233,7 @@ CALLS: dict[str, Callable[[Consumer, list[TopicPartition]], object]] = {
         consumer.pause(*partitions),
         consumer.resume(*partitions),
     ),
-    "seek": lambda consumer, partitions: [consumer.seek(it, 0) for it in partitions],
+    "seek": lambda consumer, partitions: [consumer.seek(partition, 0) for partition in partitions],
     "seek to the beginning": lambda consumer, partitions: consumer.seek_to_beginning(),
     "assign": lambda consumer, partitions: consumer.assign([]),
     "position": lambda consumer, partitions: consumer.position(partitions[0]),
@@ -323,11 +323,11 @@ def test_ctrl_c_anywhere_in_an_event_loop_loses_nothing(kafka: EmbeddedKafka, to
         at = len(loop.run_until_complete(life.poll(1)))
         for place in itertools.count(1):
             task = loop.create_task(life.poll(3))
-            found, was_interrupted = interrupted_in(loop, task, place)
-            assert found == list(range(at, at + len(found)))
+            offsets, was_interrupted = interrupted_in(loop, task, place)
+            assert offsets == list(range(at, at + len(offsets)))
             if not was_interrupted:
                 break
-            at += len(found)
+            at += len(offsets)
             assert loop.run_until_complete(life.poll(1)) == [at]
             at += 1
         assert place > 30, "there are more places than that"
@@ -342,8 +342,8 @@ def test_ctrl_c_while_an_event_loop_waits_loses_nothing(kafka: EmbeddedKafka, to
             task = loop.create_task(life.poll())
             loop.run_until_complete(asyncio.sleep(0.001))  # it waits now
             fill(kafka, topic, 1)
-            found, was_interrupted = interrupted_in(loop, task, place)
-            assert (found or loop.run_until_complete(life.poll())) == [place - 1]
+            offsets, was_interrupted = interrupted_in(loop, task, place)
+            assert (offsets or loop.run_until_complete(life.poll())) == [place - 1]
             if not was_interrupted:
                 break
         assert place > 20, "there are more places than that"

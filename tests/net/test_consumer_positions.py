@@ -219,12 +219,12 @@ class TestResetting:
         consumer = consumer_on(auto_offset_reset="none")
         consumer.assign([one, other])
         consumer.seek(other, 0)
-        found, refused = [], []
+        records, refused = [], []
         deadline = time.monotonic() + TIMEOUT
-        while len(found) < 10 or len(refused) < 3:
+        while len(records) < 10 or len(refused) < 3:
             assert time.monotonic() < deadline
             try:
-                found += consumer.poll(0.1, 3)
+                records += consumer.poll(0.1, 3)
             except NoOffsetForPartitionError as error:
                 refused.append(error)
         assert {(error.topic, error.partition) for error in refused} == {one}
@@ -333,8 +333,8 @@ class TestResetting:
         fill(kafka, partition.topic, 10)
         if committed is not None:
             consumer_on(group_id=group).commit({partition: committed})
-        it = consumer._core.control.partitions[partition]
-        eventually(lambda: it.state is not FetchState.AWAITS_COMMITTED, "the new topic's id")
+        assigned = consumer._core.control.partitions[partition]
+        eventually(lambda: assigned.state is not FetchState.AWAITS_COMMITTED, "the new topic's id")
         loads.cancel()
         first = 7 if committed and not is_old_broker else 0
         assert offsets(consumer, 10 - first) == list(range(first, 10))
@@ -484,14 +484,14 @@ class TestAsking:
     ) -> None:
         topic = new_topic(kafka, "leaderless", 9)
         partitions = partitions_of(topic, 9)
-        led = [it for it in partitions if kafka.leader(*it) != 2]
-        orphans = [it for it in partitions if it not in led]
+        led = [tp for tp in partitions if kafka.leader(*tp) != 2]
+        orphans = [tp for tp in partitions if tp not in led]
         for orphan in orphans:
             kafka.set_in_sync(*orphan, [2])
         kafka.kill(2)
         consumer = consumer_on()
         consumer.assign(partitions)
-        lacking = ", ".join(f"{it} (it has no leader)" for it in orphans)
+        lacking = ", ".join(f"{tp} (it has no leader)" for tp in orphans)
         for ask in (
             lambda: consumer.beginning_offsets(partitions, timeout=0.3),
             lambda: consumer.end_offsets(partitions, timeout=0.3),
@@ -503,7 +503,7 @@ class TestAsking:
             # A wait has what its call has left: a little less than its timeout.
             said = rf"looking up offsets: no answer within 0\.[23]\d* s; {re.escape(lacking)}"
             assert re.match(said, str(caught.value))
-            assert not any(str(it) in str(caught.value) for it in led)
+            assert not any(str(tp) in str(caught.value) for tp in led)
         with pytest.raises(KafkaTimeoutError, match="to start, but it has no leader"):
             consumer.position(orphans[0], timeout=0.3)
         with pytest.raises(KafkaTimeoutError, match=rf"{orphans[0]} \(it has no leader\)"):
@@ -513,7 +513,7 @@ class TestAsking:
         self, kafka: EmbeddedKafka, consumer_on: MakeConsumer
     ) -> None:
         many = partitions_of(new_topic(kafka, "many", 30), 30)
-        (mine,) = [it for it in many if it.partition == 3]
+        (mine,) = [tp for tp in many if tp.partition == 3]
         node = kafka.leader(*mine)
         consumer = consumer_on()
         consumer.end_offsets(many)

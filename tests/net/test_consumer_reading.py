@@ -41,8 +41,8 @@ class TestPolling:
         written = {number: fill(kafka, topic, 300 + number, number) for number in range(5)}
         consumer = consumer_on()
         consumer.assign(partitions_of(topic, 5))
-        found = read(consumer, sum(map(len, written.values())), max_records=70)
-        assert values_by_partition(found) == written
+        records = read(consumer, sum(map(len, written.values())), max_records=70)
+        assert values_by_partition(records) == written
         assert not consumer.poll(0.05)
 
     def test_a_record_is_told_whole(
@@ -113,15 +113,15 @@ class TestPolling:
             fill(kafka, topic, 20_000, number, batch=1_000)
         consumer = consumer_on(fetch_buffer_bytes=100_000, max_partition_fetch_bytes=30_000)
         consumer.assign(partitions_of(topic, 4))
-        found = len(read(consumer, 1, max_records=1))
+        count = len(read(consumer, 1, max_records=1))
         eventually(lambda: consumer.metrics()["buffered_bytes"] >= 50_000, "half of the budget")
-        while found < 80_000:
+        while count < 80_000:
             metrics = consumer.metrics()
             assert metrics["buffered_bytes"] <= 250_000, metrics
             records = consumer.poll(TIMEOUT, 500)
             assert records
-            found += len(records)
-        assert found == 80_000
+            count += len(records)
+        assert count == 80_000
 
 
 class TestIterating:
@@ -129,35 +129,35 @@ class TestIterating:
         self, kafka: EmbeddedKafka, topic: str, consumer: Consumer
     ) -> None:
         written = fill(kafka, topic, 100)
-        found = [record.value for record in itertools.islice(consumer, 10)]
+        values = [record.value for record in itertools.islice(consumer, 10)]
         for record in consumer:
-            found.append(record.value)
-            if len(found) == 30:
+            values.append(record.value)
+            if len(values) == 30:
                 break
-        found += consumer.poll(TIMEOUT, 20).values()
+        values += consumer.poll(TIMEOUT, 20).values()
         assert consumer.position(partitions_of(topic, 1)[0]) == 50
-        found += [record.value for record in itertools.islice(consumer, 50)]
-        assert found == written
+        values += [record.value for record in itertools.islice(consumer, 50)]
+        assert values == written
 
     def test_two_loops_share_the_records(
         self, kafka: EmbeddedKafka, topic: str, consumer: Consumer
     ) -> None:
         fill(kafka, topic, 100)
         one, two = iter(consumer), iter(consumer)
-        offsets = [next(it).offset for _ in range(50) for it in (one, two)]
+        offsets = [next(loop).offset for _ in range(50) for loop in (one, two)]
         assert offsets == list(range(100))
 
     def test_batches_are_polls_that_found_something(
         self, kafka: EmbeddedKafka, topic: str, consumer: Consumer
     ) -> None:
         written = fill(kafka, topic, 100)
-        found: list[bytes] = []
+        values: list[bytes] = []
         for records in consumer.batches(max_records=33):
             assert 0 < len(records) <= 33
-            found += records.values()
-            if len(found) == 100:
+            values += records.values()
+            if len(values) == 100:
                 break
-        assert found == written
+        assert values == written
 
     def test_a_seek_in_a_loop_takes_effect_with_the_next_record(
         self, kafka: EmbeddedKafka, topic: str, consumer: Consumer
@@ -180,17 +180,17 @@ class TestIterating:
         written = {number: fill(kafka, topic, 50, number) for number in range(2)}
         consumer = consumer_on()
         consumer.assign([first, second])
-        found = [next(iter(consumer)) for _ in range(5)]
-        paused = partitions_of(topic, 2)[found[-1].partition]
+        records = [next(iter(consumer)) for _ in range(5)]
+        paused = partitions_of(topic, 2)[records[-1].partition]
         (other,) = {first, second} - {paused}
         consumer.pause(paused)
-        found += itertools.islice(consumer, 50 - sum(r.partition == other[1] for r in found))
-        assert {record.partition for record in found[5:]} == {other.partition}
+        records += itertools.islice(consumer, 50 - sum(r.partition == other[1] for r in records))
+        assert {record.partition for record in records[5:]} == {other.partition}
         assert not consumer.poll(0.1)
-        assert consumer.position(paused) == sum(r.partition == paused[1] for r in found)
+        assert consumer.position(paused) == sum(r.partition == paused[1] for r in records)
         consumer.resume(paused)
-        found += read(consumer, 100 - len(found))
-        assert values_by_partition(found) == written
+        records += read(consumer, 100 - len(records))
+        assert values_by_partition(records) == written
 
 
 def public_methods() -> set[str]:
@@ -375,10 +375,12 @@ class TestBadRecords:
         topic = new_topic(kafka, "bad", 2)
         bad, good = partitions_of(topic, 2)
         fill(kafka, topic, 10)
-        batch = bytearray(kafka.on_cluster(lambda it: next(iter(it.batches(topic, 0))).data))
+        batch = bytearray(
+            kafka.on_cluster(lambda cluster: next(iter(cluster.batches(topic, 0))).data)
+        )
         batch[0:8] = (10).to_bytes(8, "big")
         batch[-1] ^= 1  # the CRC is wrong now
-        kafka.on_cluster(lambda it: it.plant_bytes(topic, 0, bytes(batch), count=10))
+        kafka.on_cluster(lambda cluster: cluster.plant_bytes(topic, 0, bytes(batch), count=10))
         after = fill(kafka, topic, 10)
         consumer = consumer_on()
         consumer.assign([bad, good])
@@ -394,15 +396,15 @@ class TestBadRecords:
             assert topic in str(error)
             assert "seek" in str(error)
         written = fill(kafka, topic, 200, 1)
-        found = []
+        values = []
         deadline = time.monotonic() + TIMEOUT
-        while len(found) < 200:
+        while len(values) < 200:
             assert time.monotonic() < deadline
             try:
-                found += consumer.poll(0.1, 30).values()
+                values += consumer.poll(0.1, 30).values()
             except UnreadableBatchError:
                 pass
-        assert found == written
+        assert values == written
         consumer.seek(bad, 20)
         assert [record.value for record in read(consumer, 10)] == after
 
@@ -419,8 +421,8 @@ class TestBadRecords:
         consumer = consumer_on(value_deserializer=parse, key_deserializer="StringDeserializer")
         (partition,) = partitions_of(topic, 1)
         consumer.assign([partition])
-        found = read(consumer, 4)
-        assert [(record.key, record.value) for record in found] == [
+        records = read(consumer, 4)
+        assert [(record.key, record.value) for record in records] == [
             (f"k{number}", number) for number in range(4)
         ]
         for _ in range(2):
@@ -441,21 +443,21 @@ class TestBadRecords:
         kafka.faults.error(FETCH, TopicAuthorizationFailed, topic=topic, partition=0)
         consumer = consumer_on()
         consumer.assign(partitions_of(topic, 2))
-        found, refused = [], []
+        records, refused = [], []
         deadline = time.monotonic() + TIMEOUT
-        while len(found) < 10 or len(refused) < 2:
+        while len(records) < 10 or len(refused) < 2:
             assert time.monotonic() < deadline
             try:
-                found += consumer.poll(0.1)
+                records += consumer.poll(0.1)
             except TopicAuthorizationFailed as error:
                 refused.append(error)
         assert all(f"{topic}-0" in str(error) for error in refused)
-        assert {record.partition for record in found} == {1}
+        assert {record.partition for record in records} == {1}
         kafka.heal()
-        while len(found) < 20:
+        while len(records) < 20:
             assert time.monotonic() < deadline
             try:
-                found += consumer.poll(0.1)
+                records += consumer.poll(0.1)
             except TopicAuthorizationFailed:
                 pass
-        assert len({(record.partition, record.offset) for record in found}) == 20
+        assert len({(record.partition, record.offset) for record in records}) == 20

@@ -37,10 +37,10 @@ def test_times_are_those_of_the_clock_on_the_wall() -> None:
         ended = time.time()
     client, _, at = head.partition(" at ")
     assert client == f"producer {producer.client_id!r}"
-    found = [unix(line[2:28]) for line in lines if line.startswith("  ")]
+    line_times = [unix(line[2:28]) for line in lines if line.startswith("  ")]
     grace = 0.002  # the clock is read to the millisecond
-    assert began - grace <= min(found)
-    assert max(found) <= unix(at[:26]) <= ended + grace
+    assert began - grace <= min(line_times)
+    assert max(line_times) <= unix(at[:26]) <= ended + grace
     assert at[26:] == time.strftime(" %z")
     rings = "\n".join(lines).split("link ")[1:]
     for ring in rings:
@@ -64,7 +64,7 @@ def test_a_consumer_tells_what_its_links_did() -> None:
             assert "to node 1, " in dump
             assert re.search(r" sent Fetch v\d+ #\d+, \d+ bytes$", dump, re.MULTILINE)
             assert "secret" not in dump
-            (line,) = [it for it in dump.splitlines() if it.startswith("t-0: ")]
+            (line,) = [text for text in dump.splitlines() if text.startswith("t-0: ")]
             assert re.match(
                 r"t-0: PAUSED, handed over up to offset 1; "
                 r"FETCHING for [\d.]+ m?s, from offset 0 over link \d+ to node 1 at ",

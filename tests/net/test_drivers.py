@@ -76,10 +76,10 @@ def test_an_event_loop(kafka: EmbeddedKafka, topic: str) -> None:
 
     async def play(life: LoopLife) -> list[int]:
         ticking = asyncio.create_task(tick())
-        found = await life.run(life.live(topic))
+        offsets = await life.run(life.live(topic))
         ticking.cancel()
         assert life.listener.heard == EXPECTED
-        return found
+        return offsets
 
     assert in_a_loop(kafka, topic, play) == list(range(COUNT))
     assert len(ticks) > 1
@@ -175,12 +175,12 @@ def test_virtual_time() -> None:
         unix_ms_at_zero=0,
     )
     settings = settings_on("node-1:9001", "g")
-    found: list[int] = []
+    offsets: list[int] = []
     listener = Listener()
 
     def play() -> None:
         core = ConsumerCore(settings, "me", host)
-        found.extend(core.driver.run(Life(core, settings, listener).live("t")))
+        offsets.extend(core.driver.run(Life(core, settings, listener).live("t")))
 
     actor = Actor("me", play)
     Waiter(host, actor)
@@ -189,7 +189,7 @@ def test_virtual_time() -> None:
     while not actor.is_over:
         clock.take()()
     assert actor.error is None
-    assert found == list(range(COUNT))
+    assert offsets == list(range(COUNT))
     assert listener.heard == EXPECTED
     assert cluster.committed("g") == {("t", 0): COUNT}
 

@@ -173,13 +173,15 @@ class TestWhatIsTooLarge:
             case "not allowed":
                 kafka.faults.error(DESCRIBE_CONFIGS, TopicAuthorizationFailed)
             case "not known":
-                offered = {api: it for api, it in OFFERED.items() if api != DESCRIBE_CONFIGS}
+                offered = {
+                    api: versions for api, versions in OFFERED.items() if api != DESCRIBE_CONFIGS
+                }
                 kafka.faults.limit_versions(offered)
             case "not answered soon":
                 kafka.faults.delay(0.5, api=DESCRIBE_CONFIGS)
             case "nonsense":
                 nothing = struct.pack(">i", 4)
-                kafka.faults.garble(lambda it: nothing + it[4:8], api=DESCRIBE_CONFIGS)
+                kafka.faults.garble(lambda answer: nothing + answer[4:8], api=DESCRIBE_CONFIGS)
         producer = producer_on()
         error = self.failure(producer, small_topic)
         assert "more than the topic's max.message.bytes allows" in str(error)
@@ -194,7 +196,9 @@ class TestWhatIsTooLarge:
         errors = [future.exception(TIMEOUT) for future in futures]
         error = errors[5]
         assert error is not None
-        assert {it.outcome for it in errors if it is not None} == {Outcome.MAYBE_WRITTEN}
+        assert {failure.outcome for failure in errors if failure is not None} == {
+            Outcome.MAYBE_WRITTEN
+        }
         assert re.search(
             rf"a batch of 6 records of {small_topic}-0 takes 6\d\d\d bytes: more than the topic's "
             r"max.message.bytes \(5000\) allows; it is not split, because an earlier try",

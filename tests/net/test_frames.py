@@ -126,7 +126,7 @@ def test_text(kafka: EmbeddedKafka, open_range: Any, topic: str, *, views: bool)
     assert table["key"].to_pylist() == ["k", None, "", "\u00e9"]
     assert table["value"].to_pylist() == ["in", long, None, ""]
     with open_range(topic) as steps:
-        assert [it["value"].to_pylist() for it in steps.tables(text=True)] == [
+        assert [frame["value"].to_pylist() for frame in steps.tables(text=True)] == [
             ["in", long, None, ""]
         ]
     spark = open_range(topic).to_arrow(text=True, layout="spark")

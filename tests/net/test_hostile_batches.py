@@ -100,7 +100,9 @@ class World:
             for number, (case, epoch) in enumerate(zip(CASES, EPOCHS, strict=True))
         }
         for log in self.logs.values():
-            kafka.on_cluster(lambda it, log=log: write(it, log, log.case.data, log.follower))
+            kafka.on_cluster(
+                lambda cluster, log=log: write(cluster, log, log.case.data, log.follower)
+            )
         kafka.faults.script(FETCH, self.rewrite)
         self.consumer = Consumer(
             bootstrap_servers=kafka.bootstrap,
@@ -213,7 +215,7 @@ def test_a_seek_passes_what_is_refused(world: World) -> None:
         behind = FAR if past is None else past
         data = log.case.data or b"nothing"
         world.kafka.on_cluster(
-            lambda it, log=log, data=data, behind=behind: write(it, log, data, behind)
+            lambda cluster, log=log, data=data, behind=behind: write(cluster, log, data, behind)
         )
         log.offsets.clear()
         log.errors.clear()

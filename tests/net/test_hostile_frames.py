@@ -147,7 +147,7 @@ def test_it_costs_the_link_and_nothing_else(
         assert values_by_partition(read(consumer, 2 * RECORDS)) == written
         if case.api == OFFSET_COMMIT:
             stored = {("t", number): 0 for number in range(2)}
-            eventually(lambda: kafka.on_cluster(lambda it: it.committed("g")) == stored)
+            eventually(lambda: kafka.on_cluster(lambda cluster: cluster.committed("g")) == stored)
 
 
 @pytest.mark.parametrize("case", GOODBYES, ids=str)
@@ -200,8 +200,8 @@ def test_what_is_well_formed_is_endured(kafka: EmbeddedKafka, case: Answer) -> N
         if case.name == "F17-no-Fetch" or case.name == "F17-no-Metadata":
             return
         written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
-        found = read(consumer, 2 * RECORDS, passing=(UnknownBrokerError,))  # of before
-        assert values_by_partition(found) == written
+        records = read(consumer, 2 * RECORDS, passing=(UnknownBrokerError,))  # of before
+        assert values_by_partition(records) == written
 
 
 BREAKS = {"fin": "eof", "rst": "os_error", "silence": "timeout"}

@@ -556,9 +556,9 @@ def test_a_login_that_a_broker_never_ends(
         "sasl.mechanism": mechanism,
         "max.block.ms": 1_000,
     }
-    wanted = ("sasl_oauth",) if mechanism == "OAUTHBEARER" else ("sasl.",)
+    prefixes = ("sasl_oauth",) if mechanism == "OAUTHBEARER" else ("sasl.",)
     if mechanism != "GSSAPI":
-        properties |= {key: it for key, it in CREDENTIALS.items() if key.startswith(wanted)}
+        properties |= {key: value for key, value in CREDENTIALS.items() if key.startswith(prefixes)}
     with closing(broker), Producer(properties) as producer:
         kind = KafkaTimeoutError if mechanism == "PLAIN" else AuthenticationError
         assert says in said(lambda: producer.send("t", b"x"), kind)

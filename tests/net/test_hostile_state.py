@@ -137,8 +137,8 @@ def check_recovery(kafka: EmbeddedKafka, consumer: Consumer) -> None:
     """All is well now: every record comes, and comes once."""
     kafka.heal()
     written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
-    found = read(consumer, 2 * RECORDS, passing=(KafkaError,))  # of before
-    assert values_by_partition(found) == written
+    records = read(consumer, 2 * RECORDS, passing=(KafkaError,))  # of before
+    assert values_by_partition(records) == written
 
 
 GROUP_ERRORS = pytest.mark.repeats("what a code means to a member is decided in Python")
@@ -377,8 +377,8 @@ def test_what_is_assigned_and_does_not_exist(kafka: EmbeddedKafka, protocol: str
         assert all("t-77" in str(error) or "nowhere" in str(error) for error in raised), raised
         assert asked.count <= MOST
         written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
-        found = read(consumer, 2 * RECORDS, passing=(KafkaError,))
-        assert values_by_partition(found) == written
+        records = read(consumer, 2 * RECORDS, passing=(KafkaError,))
+        assert values_by_partition(records) == written
 
 
 def test_nobody_is_silenced_for_longer_than_a_minute(
@@ -386,8 +386,8 @@ def test_nobody_is_silenced_for_longer_than_a_minute(
 ) -> None:
     kafka.faults.script(FETCH, tyranny)
     with caplog.at_level(logging.INFO, "kafka_fast.consumer"), reader(kafka) as consumer:
-        poll_on(consumer, HOSTILE, until=lambda _: any("quota" in it for it in caplog.messages))
-    (told,) = [it for it in caplog.messages if "quota" in it]
+        poll_on(consumer, HOSTILE, until=lambda _: any("quota" in text for text in caplog.messages))
+    (told,) = [text for text in caplog.messages if "quota" in text]
     assert "wait for 60000 ms" in told
 
 
@@ -406,7 +406,7 @@ def test_nobody_is_silenced_for_longer_than_a_minute(
 )
 def test_an_api_that_the_broker_lacks(kafka: EmbeddedKafka, api: int) -> None:
     """The user hears which, again and again; a broker that has it is all that is needed."""
-    kafka.faults.limit_versions({key: it for key, it in OFFERED.items() if key != api})
+    kafka.faults.limit_versions({key: versions for key, versions in OFFERED.items() if key != api})
     with member(kafka) as consumer:
         raised = poll_on(consumer, HOSTILE, until=bool)
         assert all(isinstance(error, UnsupportedVersionError) for error in raised), raised

@@ -103,7 +103,7 @@ def test_a_member_goes_on_with_its_coordinator(
     consumer.poll(0.1)
     assert consumer.group_metadata().generation == generation
     assert troubles(log) == []
-    assert not [it for it in log.records if "coordinator" in it.name]
+    assert not [record for record in log.records if "coordinator" in record.name]
 
 
 def test_an_end_in_the_middle_of_a_request_is_told(
@@ -135,4 +135,4 @@ def test_nobody_misses_the_bootstrap_link_while_there_is_another(
         eventually(lambda: producer.metrics()["link_failures"] == 1)
         send_and_check(kafka, producer, topic)
     assert troubles(log) == []
-    assert [it for it in log.messages if f"{server} closed the connection" in it]
+    assert [text for text in log.messages if f"{server} closed the connection" in text]

@@ -35,8 +35,8 @@ def test_objects_go_through(
         key_deserializer="JsonDeserializer", value_deserializer=JsonDeserializer()
     )
     consumer.assign(partitions_of(topic, 1))
-    found = [(record.key, record.value) for record in read(consumer, 4)]
-    assert found == [({"a": 2, "b": 1}, ORDER), (1, None), (2, []), (None, "text")]
+    pairs = [(record.key, record.value) for record in read(consumer, 4)]
+    assert pairs == [({"a": 2, "b": 1}, ORDER), (1, None), (2, []), (None, "text")]
 
 
 @pytest.mark.parametrize("value", [{"id": 1}, ["a"], ("a", 1)])

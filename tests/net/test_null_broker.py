@@ -297,7 +297,7 @@ def test_fetch_serves_copies_of_one_batch(version: int):
     canned = batch(3)
     with NullBroker(partitions=2, batch=canned, copies=4) as broker, Client(broker.ports[0]) as one:
         topic_id = create(one).topics[0].topic_id
-        wanted = [
+        partitions = [
             FetchPartition(partition=0, fetch_offset=4, partition_max_bytes=2 * len(canned)),
             FetchPartition(partition=1, fetch_offset=11, partition_max_bytes=1),
             FetchPartition(partition=2, fetch_offset=0, partition_max_bytes=1000),
@@ -305,11 +305,11 @@ def test_fetch_serves_copies_of_one_batch(version: int):
         request = FetchRequest(
             max_wait_ms=0,
             max_bytes=1 << 20,
-            topics=[FetchTopic(topic="t", topic_id=topic_id, partitions=wanted)],
+            topics=[FetchTopic(topic="t", topic_id=topic_id, partitions=partitions)],
         )
         answer = one.ask(request, FetchResponse, version)
         first, second, missing = answer.responses[0].partitions
-        assert [it.base_offset for it in read_batches(first.records or b"")] == [3, 6]
+        assert [fetched.base_offset for fetched in read_batches(first.records or b"")] == [3, 6]
         assert (first.high_watermark, first.error_code) == (12, 0)
         assert (bytes(second.records or b""), second.error_code) == (b"", 0)
         assert missing.error_code == 3
@@ -321,11 +321,11 @@ def test_list_offsets(version: int):
     with NullBroker(batch=batch(3), copies=5) as broker, Client(broker.ports[0]) as one:
         create(one)
         for timestamp, offset in ((-2, 0), (-1, 15)):
-            wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
-            request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
+            partitions = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
+            request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=partitions)])
             answer = one.ask(request, ListOffsetsResponse, version)
-            (found,) = answer.topics[0].partitions
-            assert (found.error_code, found.offset) == (0, offset)
+            (answered,) = answer.topics[0].partitions
+            assert (answered.error_code, answered.offset) == (0, offset)
 
 
 def test_wrong_partition_and_wrong_leader():

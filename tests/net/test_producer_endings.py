@@ -249,7 +249,7 @@ def statuses(status: int) -> set[int]:
 
 def counted_aloud(err: str) -> int:
     """Return the sum of what the log's lines count."""
-    return sum(int(it) for it in re.findall(r"\[\S+\] (\d+) records? (?:was|were) not", err))
+    return sum(int(count) for count in re.findall(r"\[\S+\] (\d+) records? (?:was|were) not", err))
 
 
 def topics_of(kafka: EmbeddedKafka, name: str) -> str:
@@ -267,8 +267,8 @@ def test_what_was_accepted_is_delivered(kafka: EmbeddedKafka, driver: str, name:
     process = begin(kafka.bootstrap, ENDINGS[name].body, prefix, driver=driver)
     _, err = process.communicate(timeout=TIMEOUT)
     assert process.returncode in statuses(ENDINGS[name].status), err
-    found = {topic: kafka.end_offset(prefix + topic, 0) for topic in COUNTS}
-    assert found == COUNTS, err
+    ends = {topic: kafka.end_offset(prefix + topic, 0) for topic in COUNTS}
+    assert ends == COUNTS, err
     assert counted_aloud(err) == 0, err
 
 

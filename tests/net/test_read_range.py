@@ -65,12 +65,12 @@ def offsets_of(open_range: Any) -> OffsetsOf:
     def read(
         kafka: EmbeddedKafka, topics: Any, start: Any = None, end: Any = None, **more: Any
     ) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+        offsets: dict[int, list[int]] = {}
         with open_range(topics, start, end, bootstrap_servers=kafka.bootstrap, **more) as steps:
             for records in steps:
                 for record in records:
-                    found.setdefault(record.partition, []).append(record.offset)
-        return found
+                    offsets.setdefault(record.partition, []).append(record.offset)
+        return offsets
 
     return read
 
@@ -85,8 +85,8 @@ def test_offsets_within_batches(
     kafka: EmbeddedKafka, topic: str, start: int, end: int, offsets_of: OffsetsOf
 ):
     fill(kafka, topic, 25)
-    wanted = list(range(start, min(end, 25)))
-    assert offsets_of(kafka, topic, start, end) == ({0: wanted} if wanted else {})
+    expected = list(range(start, min(end, 25)))
+    assert offsets_of(kafka, topic, start, end) == ({0: expected} if expected else {})
 
 
 def test_every_partition_has_its_own_bounds(
@@ -134,8 +134,8 @@ def test_compaction(kafka: EmbeddedKafka, topic: str, offsets_of: OffsetsOf, *, 
     gone = {0, 1, 7, *range(10, 20), 24, 29, 31}
     kafka.on_cluster(lambda cluster: cluster.compact(topic, 0, gone, keep_empty=keep_empty))
     for start, end in [(0, 40), (1, 2), (5, 8), (8, 12), (12, 18), (15, 25), (24, 25), (28, 30)]:
-        wanted = [it for it in range(start, end) if it not in gone]
-        assert offsets_of(kafka, topic, start, end) == ({0: wanted} if wanted else {})
+        expected = [offset for offset in range(start, end) if offset not in gone]
+        assert offsets_of(kafka, topic, start, end) == ({0: expected} if expected else {})
 
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
@@ -153,12 +153,12 @@ def test_markers_and_aborted_records(
         )
     seen = [0, 1, 2, 8, 9, 10]
     if isolation == "read_uncommitted":
-        seen = [it for it in range(16) if it % 4 != 3]
+        seen = [offset for offset in range(16) if offset % 4 != 3]
     for start, end in [(0, 16), (3, 4), (4, 8), (2, 9), (5, 7), (9, 15), (12, None)]:
         stop = 16 if end is None else end
-        wanted = [it for it in seen if start <= it < stop]
-        found = offsets_of(kafka, topic, start, end, isolation_level=isolation)
-        assert found == ({0: wanted} if wanted else {})
+        expected = [offset for offset in seen if start <= offset < stop]
+        offsets = offsets_of(kafka, topic, start, end, isolation_level=isolation)
+        assert offsets == ({0: expected} if expected else {})
 
 
 def test_an_open_transaction_ends_what_is_committed(
@@ -352,7 +352,7 @@ class TestArrow:
         table = pa.table(open_range(topics))
         table.validate(full=True)
         assert table.num_rows == 120
-        dictionaries = {tuple(it.dictionary.to_pylist()) for it in table["topic"].chunks}
+        dictionaries = {tuple(chunk.dictionary.to_pylist()) for chunk in table["topic"].chunks}
         assert dictionaries == {tuple(topics)}, "one for all steps: receivers need not merge them"
         with open_range(topics) as unread:
             assert pa.schema(unread) == table.schema
@@ -455,9 +455,9 @@ def test_times_may_be_datetimes(kafka: EmbeddedKafka, topic: str, offsets_of: Of
     assert offsets_of(kafka, topic, end=end, by="timestamp") == {0: list(range(20))}
     with Consumer(bootstrap_servers=kafka.bootstrap) as consumer:
         partition = TopicPartition(topic, 0)
-        found = consumer.offsets_for_times({partition: start})[partition]
-        assert found is not None
-        assert found.offset == 5
+        answer = consumer.offsets_for_times({partition: start})[partition]
+        assert answer is not None
+        assert answer.offset == 5
         consumer.assign([partition])
         consumer.seek_to_timestamp(end)
         assert consumer.position(partition) == 20
@@ -517,8 +517,8 @@ def test_a_range_that_stands_still_says_what_is_unread_and_why(
         topic, max_records=5, bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=1500
     ) as steps:
         kafka.kill(kafka.leader(topic, 1))
-        for it in [TopicPartition(topic, number) for number in range(2)]:
-            steps._consumer.seek(it, 0)  # what was fetched before is dropped
+        for partition in [TopicPartition(topic, number) for number in range(2)]:
+            steps._consumer.seek(partition, 0)  # what was fetched before is dropped
         with pytest.raises(KafkaTimeoutError, match=r"1\.5 s; unread: ") as caught:
             list(steps)
     assert f"unread: {topic}-1 (it has no leader); last trouble: " in str(caught.value)

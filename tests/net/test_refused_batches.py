@@ -137,7 +137,7 @@ def largest(kafka: EmbeddedKafka, topic: str) -> int:
     """Return how many records the largest of the last few batches has."""
 
     def look(cluster: Cluster) -> int:
-        return max(it.record_count for it in list(cluster.batches(topic, 0))[-3:])
+        return max(batch.record_count for batch in list(cluster.batches(topic, 0))[-3:])
 
     return kafka.on_cluster(look)
 
@@ -185,7 +185,7 @@ def test_what_the_first_part_brings_is_known_before_the_second(
     kafka.faults.drop(api=PRODUCE, applied=False, skip=2)  # all but the whole and its first part
     told: list[RecordMetadata] = []
     futures = [
-        producer.send(topic, bytes(RECORD), on_delivery=lambda _, it: told.append(it))
+        producer.send(topic, bytes(RECORD), on_delivery=lambda _, metadata: told.append(metadata))
         for _ in range(100)
     ]
     bulk = producer.send_many(topic, [bytes(RECORD)] * 100)
@@ -224,7 +224,7 @@ def test_tasks_go_on_with_the_part_of_their_record(
         waiting = asyncio.gather(*futures[50:])
         assert (await futures[0]).offset == 0
         count = [future.done() for future in futures].index(False)
-        offsets = [it.offset for it in await asyncio.gather(*futures[:count])]
+        offsets = [metadata.offset for metadata in await asyncio.gather(*futures[:count])]
         assert offsets == list(range(count))
         await until(lambda: len(called) == count)
         assert called == futures[:count]
@@ -310,7 +310,7 @@ def test_a_bulk_call_names_the_row(strict_topic: str, producer_on: MakeProducer)
         "10 of 10 records not delivered (rejected), 9 of them because of others in their batches; "
         "the first is row 4: INVALID_TIMESTAMP (32): a record of "
     )
-    assert [it.is_collateral for it in summary.samples] == [False, True, True]
+    assert [sample.is_collateral for sample in summary.samples] == [False, True, True]
 
 
 def test_a_flush_names_a_wrong_one(strict_topic: str, producer_on: MakeProducer) -> None:
@@ -338,7 +338,9 @@ def test_a_record_in_a_part_of_a_split_batch_has_its_own_error(
     failed = [number for number, error in enumerate(errors) if error is not None]
     assert 1 < len(failed) < 20
     assert failed == list(range(failed[0], failed[-1] + 1))
-    assert [it for it in failed if not getattr(errors[it], "is_collateral", None)] == [20]
+    assert [number for number in failed if not getattr(errors[number], "is_collateral", None)] == [
+        20
+    ]
 
 
 def test_after_the_end_the_errors_still_say_it(
@@ -349,7 +351,9 @@ def test_after_the_end_the_errors_still_say_it(
     with pytest.raises((DeliveryError, UsageError)):
         futures[0].result(TIMEOUT)
     producer.close(0)
-    assert [error.is_collateral for error in (it.exception() for it in futures) if error] == [
+    assert [
+        error.is_collateral for error in (future.exception() for future in futures) if error
+    ] == [
         False,
         *[True] * 9,
     ]

@@ -91,7 +91,9 @@ def test_a_time_of_another_unit_is_told_once(
         f"{unit}, and is taken for Unix ms: pass int(time.time() * 1000), or a datetime with a "
         "time zone"
     )
-    assert [(it.levelname, it.getMessage()) for it in caplog.records] == [("WARNING", said)]
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", said)
+    ]
     assert producer.flush(10) == 0
 
 

@@ -150,5 +150,5 @@ class TestAPartitionThatFailed:
             consumer.poll(TIMEOUT)
         kafka.faults.clear()
         written = fill(kafka, topic, 5)
-        found = read(consumer, 5, passing=(TopicAuthorizationFailed,))
-        assert [record.value for record in found] == written
+        records = read(consumer, 5, passing=(TopicAuthorizationFailed,))
+        assert [record.value for record in records] == written

@@ -115,7 +115,7 @@ def test_a_callback_may_ask_for_partitions_that_are_known(
 
 
 def ids_of(infos: list[PartitionInfo]) -> dict[str, str | None]:
-    return {it.topic: it.topic_id for it in infos}
+    return {info.topic: info.topic_id for info in infos}
 
 
 def test_partitions_of_many_topics_are_asked_for_in_one_request(
@@ -128,15 +128,15 @@ def test_partitions_of_many_topics_are_asked_for_in_one_request(
     consumer.partitions_for(topic)
     answers: list[list[str]] = []
     kafka.faults.script_metadata(
-        lambda answer, node: answers.append(sorted(it.name for it in answer.topics))
+        lambda answer, node: answers.append(sorted(told.name for told in answer.topics))
     )
     for refresh in (False, True):
-        found = consumer.partitions_for(names, refresh=refresh)
-        assert [(it.topic, it.partition) for it in found] == [
+        infos = consumer.partitions_for(names, refresh=refresh)
+        assert [(info.topic, info.partition) for info in infos] == [
             (name, partition) for name in names for partition in (0, 1)
         ]
         assert answers == [names]
-        assert len(set(ids_of(found).values()) - {None}) == 5
+        assert len(set(ids_of(infos).values()) - {None}) == 5
         answers.clear()
     assert len(consumer.partitions_for(names)) == 10
     assert not answers, "they are known"
@@ -152,7 +152,7 @@ def test_what_is_known_is_old_and_a_refresh_is_not(
     kafka.create_topic(topic, 4)
     assert consumer.partitions_for(topic) == first
     anew = consumer.partitions_for(topic, refresh=True)
-    assert [it.partition for it in anew] == [0, 1, 2, 3]
+    assert [info.partition for info in anew] == [0, 1, 2, 3]
     assert None not in ids_of(anew).values()
     assert ids_of(anew) != ids_of(first)
     assert consumer.partitions_for(topic) == anew

@@ -46,12 +46,12 @@ def test_a_producer_goes_on_in_all_partitions(
     create_again(kafka, topic, count)
     kept = range(min(count, BEFORE))
     futures = [producer.send(topic, b"new", partition=number) for number in kept]
-    assert [it.result(SOON).partition for it in futures] == [*kept]
+    assert [future.result(SOON).partition for future in futures] == [*kept]
     eventually(lambda: len(producer.partitions_for(topic)) == count, "the new count", timeout=SOON)
     added = range(BEFORE, count)
     futures = [producer.send(topic, b"new", partition=number) for number in added]
-    assert [it.result(SOON).partition for it in futures] == [*added]
-    assert [it.value for it in kafka.records(topic)] == [b"new"] * count
+    assert [future.result(SOON).partition for future in futures] == [*added]
+    assert [record.value for record in kafka.records(topic)] == [b"new"] * count
 
 
 def read_all(consumer: Consumer, count: int) -> dict[int, list[bytes]]:

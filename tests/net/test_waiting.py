@@ -69,7 +69,11 @@ class Log:
     def lines(self, pattern: str) -> list[str]:
         """Return the lines that match, with their levels, without the client that each names."""
         lines = []
-        ours = [it for it in self._caplog.records if not it.name.startswith("kafka_fast.testing")]
+        ours = [
+            entry
+            for entry in self._caplog.records
+            if not entry.name.startswith("kafka_fast.testing")
+        ]
         for record in ours:
             client, _, text = record.getMessage().partition("] ")
             assert client.startswith(("[producer-", "[consumer-")), record.getMessage()
@@ -269,7 +273,7 @@ def test_a_log_handler_may_wait_for_the_producer_that_waits(kafka: EmbeddedKafka
 def test_a_log_handler_in_the_control_thread_does_not_wait_for_it(kafka: EmbeddedKafka) -> None:
     """Regression: it waited for max.block.ms, and so did all that the producer had to do."""
     config = {"bootstrap.servers": kafka.bootstrap, **QUICK}
-    found: list[BaseException] = []
+    errors: list[BaseException] = []
     with Producer(config) as producer:
 
         class ToKafka(logging.Handler):
@@ -278,20 +282,20 @@ def test_a_log_handler_in_the_control_thread_does_not_wait_for_it(kafka: Embedde
                     try:
                         producer.send("logs", record.getMessage())
                     except KafkaError as error:
-                        found.append(error)
+                        errors.append(error)
 
         producer.send("t", b"v").result(TIMEOUT)
         handler = ToKafka(logging.WARNING)
         logging.getLogger("kafka_fast").addHandler(handler)
         try:
             kafka.kill(1)
-            eventually(lambda: found != [])
+            eventually(lambda: errors != [])
         finally:
             logging.getLogger("kafka_fast").removeHandler(handler)
         kafka.restart(1)
         producer.send("t", b"v").result(TIMEOUT)
-    assert isinstance(found[0], UsageError)
-    assert "it would wait for itself" in str(found[0])
+    assert isinstance(errors[0], UsageError)
+    assert "it would wait for itself" in str(errors[0])
 
 
 # ---- consumers ----

@@ -67,10 +67,10 @@ def test_round_trip(records: list[Parts], codec: Codec) -> None:
 @given(RECORDS)
 def test_columns_hold_the_same(records: list[Parts]) -> None:
     read = read_batches(build(records))[0].records()
-    found = columns(read)
-    assert found.offsets.tolist() == read.offsets()
-    assert found.timestamps.tolist() == read.timestamps()
-    for column, expected in ((found.keys, read.keys()), (found.values, read.values())):
+    arrays = columns(read)
+    assert arrays.offsets.tolist() == read.offsets()
+    assert arrays.timestamps.tolist() == read.timestamps()
+    for column, expected in ((arrays.keys, read.keys()), (arrays.values, read.values())):
         assert column.to_list() == expected
         assert column.null_count == expected.count(None)
 
@@ -90,13 +90,13 @@ def test_damage_is_judged_as_the_slow_codec_does(records: list[Parts], data: st.
     except ValueError:
         expected = None
     try:
-        found = [
+        records_read = [
             slow.SlowRecord(r.offset, r.timestamp_ms, r.key, r.value, r.headers)
             for r in read_batches(damaged)[0].records()
         ]
     except CorruptBatchError:
-        found = None
-    assert found == (None if expected is None else list(expected.records))
+        records_read = None
+    assert records_read == (None if expected is None else list(expected.records))
 
 
 @given(st.binary(max_size=300))

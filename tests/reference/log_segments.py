@@ -49,9 +49,9 @@ def check_segment(name: str, data: bytes) -> None:
         assert batch.next_offset > len(records)
         if append:
             assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
-        found = batch.records()
-        assert batch.next_offset == found[-1].offset + 1
-        records += found
+        batch_records = batch.records()
+        assert batch.next_offset == batch_records[-1].offset + 1
+        records += batch_records
     assert codec in codecs <= {codec, "none"}  # librdkafka leaves be what compression enlarges
     assert len(batches.partial) == 0
     assert [record.offset for record in records] == list(range(COUNT))

@@ -76,13 +76,13 @@ def compiled(sanitizer: Sanitizer) -> list[Path]:
     subprocess.run(
         [sys.executable, "setup.py", "-q", *static, *shared], cwd=ROOT, env=env, check=True
     )
-    found = []
+    paths = []
     for source in sorted((ROOT / "kafka_fast").rglob("_*.pyx")):
         (path,) = (built / source.relative_to(ROOT).parent).glob(f"{source.stem}.*.so")
         if sanitizer.symbol.encode() not in path.read_bytes():
             raise AssertionError(f"{path} is not instrumented: it has no {sanitizer.symbol}")
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths
 
 
 def cached(sanitizer: Sanitizer) -> Path:

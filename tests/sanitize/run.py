@@ -40,11 +40,11 @@ def run(sanitizer: Sanitizer, arguments: list[str]) -> int:
     env = {**environment(sanitizer, folder), "PYTHONPATH": str(tree)}
     env.pop("PYTHONDONTWRITEBYTECODE", None)  # else each child compiles the package: half its time
     ran = subprocess.run([sys.executable, *PYTEST, *arguments], cwd=tree, env=env, check=False)
-    found = reports(folder)
-    for report in found:
+    run_reports = reports(folder)
+    for report in run_reports:
         say(report)
-    say(f"sanitize: {sanitizer.name} {arguments[0]}: {len(found)} reports")
-    return ran.returncode or bool(found)
+    say(f"sanitize: {sanitizer.name} {arguments[0]}: {len(run_reports)} reports")
+    return ran.returncode or bool(run_reports)
 
 
 def main(arguments: list[str]) -> int:

@@ -110,25 +110,25 @@ THREAD = Sanitizer(
     variables={},
 )
 
-SANITIZERS = {it.name: it for it in (ADDRESS, THREAD)}
+SANITIZERS = {sanitizer.name: sanitizer for sanitizer in (ADDRESS, THREAD)}
 
 
 def runtime(sanitizer: Sanitizer) -> str:
     """Return the path of the compiler's runtime library."""
-    found = library(sanitizer.runtime)
-    if found is None:
+    path = library(sanitizer.runtime)
+    if path is None:
         raise MissingError(f"{COMPILER} has no {sanitizer.runtime}")
-    return found
+    return path
 
 
 def library(name: str) -> str | None:
     """Return the path of a library that the compiler links; None if it has none of that name."""
     command = [COMPILER, f"-print-file-name={name}"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        path = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except FileNotFoundError:
         raise MissingError(f"{COMPILER} is not installed") from None
-    return found if Path(found).is_absolute() else None
+    return path if Path(path).is_absolute() else None
 
 
 def environment(sanitizer: Sanitizer, folder: Path) -> dict[str, str]:

@@ -187,7 +187,9 @@ PLANTED: list[tuple[Callable[[History, Logs], None], Kind]] = [
 ]
 
 
-@pytest.mark.parametrize(("plant", "kind"), PLANTED, ids=lambda it: getattr(it, "__name__", ""))
+@pytest.mark.parametrize(
+    ("plant", "kind"), PLANTED, ids=lambda value: getattr(value, "__name__", "")
+)
 def test_a_planted_anomaly_is_found(plant: Callable[[History, Logs], None], kind: Kind) -> None:
     history, logs = healthy()
     plant(history, logs)

@@ -45,8 +45,10 @@ def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:
     assert {len(plan.task_flushes) for plan in plans} == {0, 1, 3}
     logins = [plan.logins for plan in plans if plan.logins is not None]
     assert 0 < len(logins) < len(plans)
-    assert {it.lifetime_ms for it in logins} >= {0, 300, 1_000, 60_000}
-    assert {it.rotates for it in logins} == {it.has_work for it in logins} == {True, False}
+    assert {login.lifetime_ms for login in logins} >= {0, 300, 1_000, 60_000}
+    assert (
+        {login.rotates for login in logins} == {login.has_work for login in logins} == {True, False}
+    )
     for flag in ("recreates_topics", "forgets_producers", "closes_early"):
         assert {getattr(plan, flag) for plan in plans} == {True, False}, flag
 

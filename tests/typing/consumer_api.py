@@ -138,8 +138,8 @@ def ranging(partition: TopicPartition, noon: datetime) -> None:
 
 def asking_for_times(consumer: Consumer, partition: TopicPartition, noon: datetime) -> None:
     consumer.seek_to_timestamp(noon, partition)
-    found = consumer.offsets_for_times({partition: noon})[partition]
-    assert_type(found, OffsetAndTimestamp | None)
+    answer = consumer.offsets_for_times({partition: noon})[partition]
+    assert_type(answer, OffsetAndTimestamp | None)
 
 
 def properties() -> None:

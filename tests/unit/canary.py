@@ -21,7 +21,7 @@ def is_shown(text: str, secret: str = CANARY) -> bool:
     if secret in text:
         return True
     shifted = (base64.b64encode(b" " * shift + secret.encode()).decode() for shift in range(3))
-    return any(it[4 if shift else 0 : -4] in text for shift, it in enumerate(shifted))
+    return any(encoded[4 if shift else 0 : -4] in text for shift, encoded in enumerate(shifted))
 
 
 def assert_hidden(*texts: object, secret: str = CANARY) -> None:

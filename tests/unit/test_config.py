@@ -92,7 +92,7 @@ def test_a_mapping_may_serve_several_kinds_of_clients(caplog: pytest.LogCaptureF
     producer, consumer = (normalize(shared, client=client) for client in ("producer", "consumer"))
     assert producer.explicit == {"linger.ms", "client.id"}
     assert consumer.explicit == {"group.id", "auto.offset.reset", "client.id"}
-    assert [(it.levelname, it.getMessage()) for it in caplog.records] == [
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("DEBUG", "without meaning for a producer: group.id, Auto_Offset_Reset"),
         ("DEBUG", "without meaning for a consumer: linger.ms"),
     ]

@@ -68,7 +68,7 @@ def confluent_names() -> Iterator[tuple[str, str]]:
 
     folder = Path(confluent_kafka.__file__).parent
     libraries = [*folder.parent.glob("confluent_kafka.libs/librdkafka*"), *folder.glob("cimpl*")]
-    words = set().union(*(words_of(it) for it in libraries if it.suffix != ".pyi"))
+    words = set().union(*(words_of(library) for library in libraries if library.suffix != ".pyi"))
     makers: dict[str, Make] = {
         "producer": confluent_kafka.Producer,
         "consumer": lambda config: confluent_kafka.Consumer({"group.id": "g", **config}),
@@ -176,9 +176,9 @@ def test_harmless_ones_are_taken(
 ) -> None:
     """Regression: a librdkafka configuration, or one that clients share, had to be weeded first."""
     caplog.set_level(logging.DEBUG, "kafka_fast")
-    for given in ({"mapping": {name: value}}, {"kwargs": {name: value}}):
+    for arguments in ({"mapping": {name: value}}, {"kwargs": {name: value}}):
         caplog.clear()
-        assert not normalize(**given, client=client).explicit  # type: ignore[arg-type]
+        assert not normalize(**arguments, client=client).explicit  # type: ignore[arg-type]
         (record,) = caplog.records
         if said:
             assert record.levelname == "WARNING"

@@ -39,13 +39,13 @@ CHOICES_LISTED = 5
 def type_of(key: Key) -> Any:
     if key.kind is ValueKind.PARTITIONER:
         return Literal[key.choices] | Partitioner | None  # type: ignore[operator]
-    found = PLAIN[key.kind]
+    plain_type = PLAIN[key.kind]
     few = key.kind is ValueKind.STRING or (
         key.kind is ValueKind.INT and len(key.choices) < CHOICES_LISTED
     )
     if key.choices and few:
-        found = Literal[key.choices + tuple({"all"} & set(key.words))]
-    return found | None if key.nullable or "none" in key.words else found
+        plain_type = Literal[key.choices + tuple({"all"} & set(key.words))]
+    return plain_type | None if key.nullable or "none" in key.words else plain_type
 
 
 @pytest.mark.parametrize(

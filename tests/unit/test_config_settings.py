@@ -147,11 +147,11 @@ def test_level_of_the_chosen_codec() -> None:
     assert producer_settings(BOOTSTRAP).compression_level == 0
     zstd = producer_settings(BOOTSTRAP, {"compression_type": "zstd", "compression_zstd_level": -5})
     assert zstd.compression_level == -5
-    for given, level in (
+    for properties, level in (
         ({"compression.type": "gzip", "compression.gzip.level": -1}, 6),
         ({"compression.type": "gzip"}, 1),
         ({"compression.type": "lz4", "compression.lz4.level": 17}, 12),
         ({"compression.type": "zstd", "compression.zstd.level": -99}, -7),
         ({"compression.type": "snappy"}, 0),
     ):
-        assert producer_settings({**BOOTSTRAP, **given}).compression_level == level
+        assert producer_settings({**BOOTSTRAP, **properties}).compression_level == level

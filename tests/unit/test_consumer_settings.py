@@ -56,8 +56,8 @@ def test_without_a_group_nothing_is_committed() -> None:
     ],
 )
 def test_durations(text: str, ms: int) -> None:
-    given = {"auto.offset.reset": f"by_duration:{text}"}
-    assert consumer_settings({**SERVERS, **given}).auto_offset_reset == ms
+    properties = {"auto.offset.reset": f"by_duration:{text}"}
+    assert consumer_settings({**SERVERS, **properties}).auto_offset_reset == ms
 
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "3D", "-PT1H", "P1W", "PT1H30", "P1DT"])
@@ -91,8 +91,8 @@ def test_assignors_are_names_or_objects() -> None:
             return {}
 
     mine = Mine()
-    given = {"group.id": "g", "partition.assignment.strategy": [mine, "RangeAssignor"]}
-    settings = consumer_settings({**SERVERS, **given})
+    properties = {"group.id": "g", "partition.assignment.strategy": [mine, "RangeAssignor"]}
+    settings = consumer_settings({**SERVERS, **properties})
     assert settings.partition_assignment_strategy == (mine, "range")
     java = "org.apache.kafka.clients.consumer."
     for several in (
@@ -101,13 +101,15 @@ def test_assignors_are_names_or_objects() -> None:
         f"{java}RangeAssignor, {java}CooperativeStickyAssignor",
         "range,cooperative-sticky",
     ):
-        settings = consumer_settings({**SERVERS, **given, "partition.assignment.strategy": several})
+        settings = consumer_settings(
+            {**SERVERS, **properties, "partition.assignment.strategy": several}
+        )
         both = ("range", "cooperative-sticky")
         assert settings.partition_assignment_strategy == both[: several.count(",") + 1]
     with pytest.raises(ConfigError, match="at least one"):
-        consumer_settings({**SERVERS, **given, "partition.assignment.strategy": []})
+        consumer_settings({**SERVERS, **properties, "partition.assignment.strategy": []})
     with pytest.raises(ConfigError, match="not one of"):
-        consumer_settings({**SERVERS, **given, "partition.assignment.strategy": [object()]})
+        consumer_settings({**SERVERS, **properties, "partition.assignment.strategy": [object()]})
 
 
 class Named:
@@ -126,14 +128,14 @@ class Named:
 def test_an_assignor_that_is_given_twice_counts_once() -> None:
     """As in Java's 4.x; before, such a list was refused."""
     mine = Named("mine")
-    for given, wanted in (
+    for assignors, expected in (
         (["range", "range"], ("range",)),
         ("range,RangeAssignor,sticky,range", ("range", "sticky")),
         ([mine, "sticky", mine], (mine, "sticky")),
     ):
-        properties = {"group.id": "g", "partition.assignment.strategy": given}
+        properties = {"group.id": "g", "partition.assignment.strategy": assignors}
         settings = consumer_settings({**SERVERS, **properties})
-        assert settings.partition_assignment_strategy == wanted
+        assert settings.partition_assignment_strategy == expected
 
 
 @pytest.mark.parametrize(

@@ -272,7 +272,9 @@ def test_what_is_no_json(data: bytes, complaint: str) -> None:
 
 def test_hooks() -> None:
     assert read_alike(b'{"a":1.50}', parse_float=Decimal) == "{'a': Decimal('1.50')}"
-    assert read_alike(b'{"a":{}}', object_hook=lambda found: list(found.items())) == "[('a', [])]"
+    assert (
+        read_alike(b'{"a":{}}', object_hook=lambda members: list(members.items())) == "[('a', [])]"
+    )
     assert read_alike(b"[NaN,1]", allow_nan=True) == "[nan, 1]"
 
 

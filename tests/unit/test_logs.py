@@ -96,7 +96,7 @@ class TestTheClientOfALine:
         self.log = caplog
 
     def lines(self) -> list[tuple[str, str]]:
-        return [(it.getMessage(), it.client_id) for it in self.log.records]  # type: ignore[attr-defined]
+        return [(record.getMessage(), record.client_id) for record in self.log.records]  # type: ignore[attr-defined]
 
     def test_a_clients_own_log(self) -> None:
         log = ClientLog("kafka_fast.test", "100%")

@@ -35,7 +35,7 @@ def test_errors_that_a_page_names_can_be_imported(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     places = places_of_errors(page, text)
     named = set(re.findall(r"\b[A-Z][A-Za-z]+Error\b", text))
-    assert {name for name in named if not any(hasattr(it, name) for it in places)} == set()
+    assert {name for name in named if not any(hasattr(place, name) for place in places)} == set()
 
 
 def test_all_names_are_there() -> None:

@@ -158,7 +158,7 @@ def test_bad_json() -> None:
     with pytest.raises(SerializationError, match=r"^Expecting value: line 1") as caught:
         JsonDeserializer().deserialize("t", b"", None)
     assert isinstance(caught.value.__cause__, json.JSONDecodeError)
-    price = JsonDeserializer(parse_float=Decimal, object_hook=lambda found: found["price"])
+    price = JsonDeserializer(parse_float=Decimal, object_hook=lambda members: members["price"])
     assert price.deserialize("t", b'{"price": 1.50}', None) == Decimal("1.50")
 
 

@@ -80,7 +80,9 @@ def build(tmp_path: Path) -> Build:
     def run(command: str, source: str = TINY, **variables: str) -> subprocess.CompletedProcess[str]:
         (package / "_tiny.pyx").write_text(source)
         (package / "_other.pyx").write_text(TINY)
-        kept = {key: it for key, it in os.environ.items() if not key.startswith("KAFKA_FAST_")}
+        kept = {
+            key: value for key, value in os.environ.items() if not key.startswith("KAFKA_FAST_")
+        }
         mine = {"CC": str(compiler), "COMPILED": str(tmp_path / "compiled"), "PKG_CONFIG_PATH": ""}
         return subprocess.run(
             [sys.executable, "-c", SETUP, "-q", command],
@@ -128,8 +130,8 @@ def test_a_build_without_codecs_requires_their_packages(build: Build, tmp_path: 
 
 
 def test_a_build_with_codecs_requires_no_package(build: Build, tmp_path: Path) -> None:
-    found = build("egg_info", CC="true", KAFKA_FAST_NATIVE_CODECS="1", PATH=os.environ["PATH"])
-    required = metadata(found, tmp_path).get_all("Requires-Dist") or []
+    built = build("egg_info", CC="true", KAFKA_FAST_NATIVE_CODECS="1", PATH=os.environ["PATH"])
+    required = metadata(built, tmp_path).get_all("Requires-Dist") or []
     assert [package for package in required if "extra ==" not in package] == []
 
 
@@ -226,4 +228,4 @@ def test_libraries_are_looked_for_where_the_flags_say(build: Build, tmp_path: Pa
     assert build("--version", PATH=str(tmp_path), KAFKA_FAST_NATIVE_CODECS="1", **flags)
     probes = (tmp_path / "compiled").read_text().splitlines()
     assert len(probes) == 6, "one for each library of a codec, one for OpenSSL"
-    assert all("-I/opt/a -I/opt/b c" in it and "-L/opt/lib -l" in it for it in probes)
+    assert all("-I/opt/a -I/opt/b c" in probe and "-L/opt/lib -l" in probe for probe in probes)

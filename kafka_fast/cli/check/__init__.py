@@ -57,12 +57,12 @@ def run(args: argparse.Namespace) -> int:
     """Print what was found; return 1 if a client could not work with all of it."""
     settings = consumer_settings(configuration(args, "consumer"))
     warn_of_weakness(settings)
-    found = probe_cluster(settings, args.timeout)
+    probe = probe_cluster(settings, args.timeout)
     if args.output == "json":
-        print(json.dumps(as_facts(found, settings)))  # in ASCII, for every encoding of the output
+        print(json.dumps(as_facts(probe, settings)))  # in ASCII, for every encoding of the output
     else:
-        print("\n".join(screen(found, settings)))
-    return 0 if is_well(found) else _FAILED
+        print("\n".join(screen(probe, settings)))
+    return 0 if is_well(probe) else _FAILED
 
 
 def _seconds(text: str) -> float:

@@ -18,37 +18,37 @@ def as_facts(found: ClusterProbe, settings: CommonSettings) -> dict[str, Any]:
         "ok": is_well(found),
         "security_protocol": settings.security_protocol,
         "cluster_ids": list(found.cluster_ids),
-        "servers": [_of_address(it, settings) for it in found.servers],
-        "brokers": [_of_address(it, settings) for it in found.brokers],
+        "servers": [_of_address(probed, settings) for probed in found.servers],
+        "brokers": [_of_address(probed, settings) for probed in found.brokers],
     }
 
 
-def _of_address(found: Probed, settings: CommonSettings) -> dict[str, Any]:
+def _of_address(probed: Probed, settings: CommonSettings) -> dict[str, Any]:
     sasl = settings.sasl
     return {
-        "address": str(found.address),
-        "node_id": found.node_id,
-        "ok": found.is_well,
-        "failed_step": None if found.is_well else found.reached.title,
-        "error": None if found.error is None else str(found.error),
-        "error_class": None if found.error is None else type(found.error).__name__,
-        "advice": None if found.is_well else advice(found, settings),
-        "warnings": warnings_of(found),
-        "ips": list(found.ips),
-        "ip": found.ip or None,
-        "unreachable": dict(found.unreachable),
-        "connect_ms": round(1000 * found.connect_seconds, 3) or None,
-        "tls": None if found.tls is None else _of_tls(found.tls),
-        "api_count": found.api_count or None,
-        "kafka_release": None if found.release is None else found.release.name,
-        "kafka_release_is_told": found.release is not None and found.release.is_told,
+        "address": str(probed.address),
+        "node_id": probed.node_id,
+        "ok": probed.is_well,
+        "failed_step": None if probed.is_well else probed.reached.title,
+        "error": None if probed.error is None else str(probed.error),
+        "error_class": None if probed.error is None else type(probed.error).__name__,
+        "advice": None if probed.is_well else advice(probed, settings),
+        "warnings": warnings_of(probed),
+        "ips": list(probed.ips),
+        "ip": probed.ip or None,
+        "unreachable": dict(probed.unreachable),
+        "connect_ms": round(1000 * probed.connect_seconds, 3) or None,
+        "tls": None if probed.tls is None else _of_tls(probed.tls),
+        "api_count": probed.api_count or None,
+        "kafka_release": None if probed.release is None else probed.release.name,
+        "kafka_release_is_told": probed.release is not None and probed.release.is_told,
         "sasl": None
         if sasl is None
         else {
             "mechanism": sasl.mechanism,
             "user": user_of(settings) or None,
-            "offered": list(found.mechanisms),
-            "session_seconds": None if found.session_seconds == NEVER else found.session_seconds,
+            "offered": list(probed.mechanisms),
+            "session_seconds": None if probed.session_seconds == NEVER else probed.session_seconds,
         },
     }
 
@@ -60,12 +60,12 @@ def _of_tls(tls: TlsFacts) -> dict[str, Any]:
         "asks_client_certificate": tls.asks_certificate,
         "chain": [
             {
-                "subject": it.subject,
-                "issuer": it.issuer,
-                "names": list(it.names),
-                "not_before": it.not_before,
-                "not_after": it.not_after,
+                "subject": certificate.subject,
+                "issuer": certificate.issuer,
+                "names": list(certificate.names),
+                "not_before": certificate.not_before,
+                "not_after": certificate.not_after,
             }
-            for it in tls.chain
+            for certificate in tls.chain
         ],
     }

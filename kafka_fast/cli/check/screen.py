@@ -39,36 +39,36 @@ def screen(found: ClusterProbe, settings: CommonSettings) -> Iterator[str]:
     for server in found.servers:
         yield f"{server.address} by {settings.security_protocol}"
         yield from _steps(server, settings)
-    checked = {it.address for it in found.servers}
+    checked = {probed.address for probed in found.servers}
     for broker in found.brokers:
         yield from _broker(broker, settings, was_checked=broker.address in checked)
     yield from _of_cluster(found)
 
 
-def _of_cluster(found: ClusterProbe) -> Iterator[str]:
+def _of_cluster(probe: ClusterProbe) -> Iterator[str]:
     """Yield what no single address shows, and the end."""
-    if len(found.cluster_ids) > 1:
+    if len(probe.cluster_ids) > 1:
         yield from _row(
-            WARN, "cluster", f"the servers are of several: {_listed(found.cluster_ids)}"
+            WARN, "cluster", f"the servers are of several: {_listed(probe.cluster_ids)}"
         )
-    if sends_astray(found):
+    if sends_astray(probe):
         yield from _row(
             WARN,
             "advertised",
             "a broker elsewhere advertises localhost: each client takes its own machine for it. "
             "Correct advertised.listeners at the broker",
         )
-    failed = sum(not it.is_well for it in found.servers)
-    astray = sum(not it.is_well for it in found.brokers)
-    if is_well(found):
-        servers, brokers = _counted(found.servers, "server"), _counted(found.brokers, "broker")
+    failed = sum(not server.is_well for server in probe.servers)
+    astray = sum(not broker.is_well for broker in probe.brokers)
+    if is_well(probe):
+        servers, brokers = _counted(probe.servers, "server"), _counted(probe.brokers, "broker")
         yield f"all is well: {servers}, {brokers}"
         return
     parts = []
     if failed:
-        parts.append(f"{failed} of {_counted(found.servers, 'server')}")
+        parts.append(f"{failed} of {_counted(probe.servers, 'server')}")
     if astray:
-        parts.append(f"{astray} of {_counted(found.brokers, 'broker')}")
+        parts.append(f"{astray} of {_counted(probe.brokers, 'broker')}")
     if parts:
         yield f"not well: {' and '.join(parts)} cannot be used from here"
     else:
@@ -80,58 +80,58 @@ def _counted(things: Iterable[object], noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _broker(found: Probed, settings: CommonSettings, *, was_checked: bool) -> Iterator[str]:
+def _broker(probed: Probed, settings: CommonSettings, *, was_checked: bool) -> Iterator[str]:
     """Yield one line for a broker that is well, all steps for another."""
-    where = f"node {found.node_id}, advertised as {found.address}"
+    where = f"node {probed.node_id}, advertised as {probed.address}"
     if was_checked:
         yield f"{where}: see above"
-    elif found.is_well:
+    elif probed.is_well:
         yield f"{where}: ok, from DNS to {Step.METADATA.title}"
-        for text in warnings_of(found):
+        for text in warnings_of(probed):
             yield from _row(WARN, "", text)
     else:
         yield where
-        yield from _steps(found, settings)
+        yield from _steps(probed, settings)
 
 
-def _steps(found: Probed, settings: CommonSettings) -> Iterator[str]:
+def _steps(probed: Probed, settings: CommonSettings) -> Iterator[str]:
     """Yield the steps of one address."""
-    texts = _texts(found, settings)
+    texts = _texts(probed, settings)
     for step in Step:
-        if step < found.reached or found.is_well:
+        if step < probed.reached or probed.is_well:
             for index, text in enumerate(texts[step]):
                 yield from _row("" if index else OK, "" if index else step.title, text)
-        elif step == found.reached:
-            yield from _row(FAIL, step.title, str(found.error))
-            if step is Step.TLS and found.tls is not None:
-                for text in _shown(found.tls):
+        elif step == probed.reached:
+            yield from _row(FAIL, step.title, str(probed.error))
+            if step is Step.TLS and probed.tls is not None:
+                for text in _shown(probed.tls):
                     yield from _row("", "", text)
-            yield from _row("", "to do", advice(found, settings))
-    for text in warnings_of(found):
+            yield from _row("", "to do", advice(probed, settings))
+    for text in warnings_of(probed):
         yield from _row(WARN, "", text)
 
 
-def _texts(found: Probed, settings: CommonSettings) -> dict[Step, list[str]]:
+def _texts(probed: Probed, settings: CommonSettings) -> dict[Step, list[str]]:
     """Return what each step has shown if it has succeeded; empty: there is no such step."""
     texts: dict[Step, list[str]] = {step: [] for step in Step}
-    texts[Step.DNS] = [_listed(found.ips)] if found.ips else []
-    others = "; ".join(f"{ip}: {why}" for ip, why in found.unreachable.items())
-    took = f"{found.ip}, in {1000 * found.connect_seconds:.1f} ms"
+    texts[Step.DNS] = [_listed(probed.ips)] if probed.ips else []
+    others = "; ".join(f"{ip}: {why}" for ip, why in probed.unreachable.items())
+    took = f"{probed.ip}, in {1000 * probed.connect_seconds:.1f} ms"
     texts[Step.TCP] = [f"{took} ({others})" if others else took]
-    if found.tls is not None:
-        by = ", ".join(filter(None, (found.tls.version, found.tls.cipher)))
-        texts[Step.TLS] = [f"{by}; {_checked(found, settings)}", *_shown(found.tls)]
-    texts[Step.API_VERSIONS] = [_apis(found)]
+    if probed.tls is not None:
+        by = ", ".join(filter(None, (probed.tls.version, probed.tls.cipher)))
+        texts[Step.TLS] = [f"{by}; {_checked(probed, settings)}", *_shown(probed.tls)]
+    texts[Step.API_VERSIONS] = [_apis(probed)]
     if settings.sasl is not None:
-        texts[Step.SASL] = [_login(found, settings)]
-    if found.metadata is not None:
-        cluster = found.metadata.cluster_id or "without a name"
-        brokers = _counted(found.metadata.brokers, "broker")
+        texts[Step.SASL] = [_login(probed, settings)]
+    if probed.metadata is not None:
+        cluster = probed.metadata.cluster_id or "without a name"
+        brokers = _counted(probed.metadata.brokers, "broker")
         texts[Step.METADATA] = [f"cluster {cluster}, {brokers}"]
     return texts
 
 
-def _checked(found: Probed, settings: CommonSettings) -> str:
+def _checked(probed: Probed, settings: CommonSettings) -> str:
     """Return what of the certificate was checked."""
     tls = settings.tls
     assert tls is not None
@@ -139,7 +139,7 @@ def _checked(found: Probed, settings: CommonSettings) -> str:
         return "the certificate is not checked at all"
     if not tls.checks_host:
         return "trusted, but its names are not checked"
-    return f"trusted, and is for {found.address.host}"
+    return f"trusted, and is for {probed.address.host}"
 
 
 def _shown(tls: TlsFacts) -> Iterator[str]:
@@ -163,22 +163,22 @@ def _certificate(shown: CertificateFacts) -> str:
     return f"{shown.subject or 'a certificate'}{names}, {until}"
 
 
-def _apis(found: Probed) -> str:
-    text = f"{found.api_count} APIs"
-    if found.release is None:
+def _apis(probed: Probed) -> str:
+    text = f"{probed.api_count} APIs"
+    if probed.release is None:
         return text
-    if found.release.is_told:
-        return f"{text}; the broker is Kafka {found.release.name}"
-    return f"{text}, like those of Kafka {found.release.name}"
+    if probed.release.is_told:
+        return f"{text}; the broker is Kafka {probed.release.name}"
+    return f"{text}, like those of Kafka {probed.release.name}"
 
 
-def _login(found: Probed, settings: CommonSettings) -> str:
+def _login(probed: Probed, settings: CommonSettings) -> str:
     assert settings.sasl is not None
     user = user_of(settings)
     text = f"{settings.sasl.mechanism}{' as ' + user if user else ''}"
-    if found.session_seconds != NEVER:
-        text += f", for {_duration(found.session_seconds)}, then again"
-    others = [it for it in found.mechanisms if it != settings.sasl.mechanism]
+    if probed.session_seconds != NEVER:
+        text += f", for {_duration(probed.session_seconds)}, then again"
+    others = [mechanism for mechanism in probed.mechanisms if mechanism != settings.sasl.mechanism]
     return f"{text}; the broker also offers {_listed(others)}" if others else text
 
 
@@ -198,7 +198,7 @@ def _listed(items: Iterable[str]) -> str:
 
 def _row(mark: str, title: str, text: str) -> Iterator[str]:
     """Yield a step in as many lines as it needs; nothing that a broker sent can leave its place."""
-    clean = "".join(it if it.isprintable() else "?" for it in text)
+    clean = "".join(character if character.isprintable() else "?" for character in text)
     head = f"  {mark:<6}{title:<13}"
     yield from textwrap.wrap(
         clean,

@@ -57,7 +57,7 @@ _OF_TLS = (
 def is_well(found: ClusterProbe) -> bool:
     """Return whether a client can use every server and every broker."""
     has_brokers = bool(found.brokers)
-    return all(it.is_well for it in (*found.servers, *found.brokers)) and has_brokers
+    return all(probed.is_well for probed in (*found.servers, *found.brokers)) and has_brokers
 
 
 def advice(found: Probed, settings: CommonSettings) -> str:
@@ -96,9 +96,9 @@ def advice(found: Probed, settings: CommonSettings) -> str:
             return _advice_on_protocol(found, settings, text)
 
 
-def _advice_on_login(found: Probed, settings: CommonSettings, text: str) -> str:
+def _advice_on_login(probed: Probed, settings: CommonSettings, text: str) -> str:
     if "does not offer the SASL mechanism" in text:
-        offered = ", ".join(found.mechanisms)
+        offered = ", ".join(probed.mechanisms)
         return f"choose one of these by --sasl-mechanism, or by sasl.mechanism: {offered}"
     if "does not expect a login" in text:
         plain = settings.security_protocol.removeprefix("SASL_")
@@ -110,7 +110,7 @@ def _advice_on_login(found: Probed, settings: CommonSettings, text: str) -> str:
     return f"check the credentials{whose}; the broker's log says more than the broker tells clients"
 
 
-def _advice_on_protocol(found: Probed, settings: CommonSettings, text: str) -> str:
+def _advice_on_protocol(probed: Probed, settings: CommonSettings, text: str) -> str:
     """Return what to do about a connection that breaks as soon as it is used."""
     protocol = settings.security_protocol
     if "the port of a controller" in text:
@@ -120,9 +120,9 @@ def _advice_on_protocol(found: Probed, settings: CommonSettings, text: str) -> s
         )
     if settings.tls is None and "TLS listener" in text:
         return f"use security.protocol={protocol.replace('PLAINTEXT', 'SSL')} (--tls)"
-    if found.tls is not None and "client certificate" in text:
+    if probed.tls is not None and "client certificate" in text:
         return _OF_TLS[1][1]
-    if found.reached is Step.METADATA and settings.sasl is None:
+    if probed.reached is Step.METADATA and settings.sasl is None:
         return f"the listener may want SASL: security.protocol=SASL_{protocol} and sasl.mechanism"
     if "REBOOTSTRAP_REQUIRED" in text:
         return "another broker answers at this address: correct the broker's advertised.listeners"
@@ -149,9 +149,9 @@ def warnings_of(found: Probed) -> list[str]:
 
 def sends_astray(found: ClusterProbe) -> bool:
     """Return whether brokers advertise this machine itself, although they are elsewhere."""
-    servers = [it for it in found.servers if it.metadata is not None]
+    servers = [server for server in found.servers if server.metadata is not None]
     are_elsewhere = all(not is_loopback(ip) for server in servers for ip in (server.ip,))
-    return are_elsewhere and any(is_loopback(it.address.host) for it in found.brokers)
+    return are_elsewhere and any(is_loopback(broker.address.host) for broker in found.brokers)
 
 
 def is_loopback(host: str) -> bool:

@@ -60,14 +60,14 @@ def sink_options(given: Mapping[str, str], *, stream: bool) -> SinkOptions:
     options = FormatOptions(given, SINK, (*SOURCE, *SPARKS_OWN))
     del given  # a traceback that has this frame shows no secret
     options.check_names()
-    found = SinkOptions(
+    settings = SinkOptions(
         config=options.client_config("producer", REFUSED),
         topic=options.find("topic", text_of),
         dedupe_headers=options.take("dedupeHeaders", boolean, False),
         job_id=options.find("jobId", text_of),
     )
-    if found.job_id is not None and stream:
+    if settings.job_id is not None and stream:
         raise UsageError("jobId is for batches: a stream is known by its query's own id")
-    if found.job_id is not None and not found.dedupe_headers:
+    if settings.job_id is not None and not settings.dedupe_headers:
         raise UsageError("jobId is a part of the dedupe headers: set dedupeHeaders to 'true'")
-    return found
+    return settings

@@ -32,30 +32,30 @@ def log_abort(what: str, reports: Iterable[Sequence[ReportRow] | None]) -> None:
         what: Name of the write.
         reports: The report rows of each task; None for a task that did not end.
     """
-    found = list(reports)
-    written = sum(row.records for report in found if report for row in report)
-    ended = sum(report is not None for report in found)
+    task_reports = list(reports)
+    written = sum(row.records for report in task_reports if report for row in report)
+    ended = sum(report is not None for report in task_reports)
     logger.warning(
         "%s failed: %d of its %s had ended, and Kafka keeps their %s. Tasks that are run again "
         "write theirs again",
         what,
         ended,
-        count_of(len(found), "task"),
+        count_of(len(task_reports), "task"),
         count_of(written, "record"),
     )
 
 
 def _partitions(rows: Iterable[ReportRow]) -> dict[tuple[str, int], tuple[int, int, int]]:
     """Return records, first offset and last offset by topic and partition."""
-    found: dict[tuple[str, int], tuple[int, int, int]] = {}
+    by_partition: dict[tuple[str, int], tuple[int, int, int]] = {}
     for row in rows:
         if not row.records:
             continue
         where = (row.topic or "", row.partition)
-        records, first, last = found.get(where, (0, row.base_offset, row.last_offset))
-        found[where] = (
+        records, first, last = by_partition.get(where, (0, row.base_offset, row.last_offset))
+        by_partition[where] = (
             records + row.records,
             min(first, row.base_offset),
             max(last, row.last_offset),
         )
-    return found
+    return by_partition

@@ -49,5 +49,5 @@ def _rows(
     if options.dedupe_headers:
         task, _ = identity()
         tables = with_dedupe_headers(tables, job or micro_batch(), task)
-    wanted = TaskOptions(options.config, options.topic, "raise", CHUNK_RECORDS)
-    yield from write_tables(tables, wanted, OPTION)
+    task_options = TaskOptions(options.config, options.topic, "raise", CHUNK_RECORDS)
+    yield from write_tables(tables, task_options, OPTION)

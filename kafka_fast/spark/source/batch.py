@@ -41,7 +41,7 @@ class BatchReader(DataSourceReader):
         with consumer:
             ranges = OffsetReader(consumer, options).ranges(self._bounds)
         split_up = split(ranges, options.min_partitions, options.max_records_per_partition)
-        return [InputPartition(it) for it in split_up]
+        return [InputPartition(offset_range) for offset_range in split_up]
 
     def read(self, partition: InputPartition | None) -> Iterator[Any]:
         """Yield the records of a range.

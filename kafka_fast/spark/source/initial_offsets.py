@@ -99,7 +99,11 @@ class LocationStore:
     def __init__(self, location: str, wanted: SourceSubscription) -> None:
         self._location = location
         self._shown = f"initialOffsetsLocation {LOGIN.sub('****@', location)}"
-        self._reads = [[str(it) for it in wanted.partitions], list(wanted.topics), wanted.pattern]
+        self._reads = [
+            [str(partition) for partition in wanted.partitions],
+            list(wanted.topics),
+            wanted.pattern,
+        ]
 
     def check(self) -> None:
         """Refuse what can be no file.
@@ -131,8 +135,8 @@ class LocationStore:
             with files.open_input_stream(path) as stream:
                 text: bytes = stream.read()
         try:
-            found = json.loads(text)
-            reads, offsets = found["reads"], from_plain(found["offsets"])
+            document = json.loads(text)
+            reads, offsets = document["reads"], from_plain(document["offsets"])
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{self._shown} is not a file of first offsets") from None
         if reads != self._reads:
@@ -187,18 +191,24 @@ class GroupStore:
 
     def load(self) -> Offsets | None:
         """Return the offsets from which a query has started that has committed no batch yet."""
-        committed = {it: at for it, at in self._client.committed().items() if at is not None}
-        topics = set(self._wanted.topics_of({it.topic for it in committed}))
-        own = {it: at for it, at in committed.items() if it.topic in topics and self._wants(it)}
+        committed = {
+            partition: at for partition, at in self._client.committed().items() if at is not None
+        }
+        topics = set(self._wanted.topics_of({partition.topic for partition in committed}))
+        own = {
+            partition: at
+            for partition, at in committed.items()
+            if partition.topic in topics and self._wants(partition)
+        }
         if not own or any(at.metadata != NOTE for at in own.values()):
             return None
         logger.info("the group has the first offsets of %s", describe(own))
-        return {it: at.offset for it, at in own.items()}
+        return {partition: at.offset for partition, at in own.items()}
 
     def keep(self, offsets: Offsets) -> None:
         """Commit the offsets, with the note."""
         self._client.commit(
-            {it: OffsetAndMetadata(at, metadata=NOTE) for it, at in offsets.items()}
+            {partition: OffsetAndMetadata(at, metadata=NOTE) for partition, at in offsets.items()}
         )
 
     def _wants(self, partition: TopicPartition) -> bool:

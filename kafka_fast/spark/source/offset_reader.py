@@ -80,13 +80,13 @@ class OffsetReader:
             BrokerError: There is no such topic, and no known one either; or it may not be read.
             DataLossError: A topic of known partitions was deleted and created again.
         """
-        wanted = self._options.subscription
-        topics = wanted.topics_of(self._client.topics() if wanted.pattern else ())
-        under_way = {it.topic for it in known}
+        subscription = self._options.subscription
+        topics = subscription.topics_of(self._client.topics() if subscription.pattern else ())
+        under_way = {partition.topic for partition in known}
         infos = self._infos(topics, under_way | self._ids.keys())
         self._check_ids(infos, under_way)
-        found = (TopicPartition(it.topic, it.partition) for it in infos)
-        return sorted(filter(wanted.wants, found))
+        existing = (TopicPartition(info.topic, info.partition) for info in infos)
+        return sorted(filter(subscription.wants, existing))
 
     def _infos(self, topics: list[str], before: Collection[str]) -> list[PartitionInfo]:
         """Ask for topics; those that were there before may be gone, and are then left out."""
@@ -94,14 +94,16 @@ class OffsetReader:
             return self._client.partitions_for(topics, refresh=True)
         except UnknownTopicOrPartition:
             there = self._client.topics(internal=True)
-            gone = [it for it in topics if it not in there]
-            if not gone or not all(it in before for it in gone):
+            gone = [topic for topic in topics if topic not in there]
+            if not gone or not all(topic in before for topic in gone):
                 raise
-            return self._client.partitions_for([it for it in topics if it in there], refresh=True)
+            return self._client.partitions_for(
+                [topic for topic in topics if topic in there], refresh=True
+            )
 
     def _check_ids(self, infos: list[PartitionInfo], under_way: Collection[str]) -> None:
         """Note the ids of topics, and refuse a topic whose offsets are those of another one."""
-        ids = {it.topic: it.topic_id for it in infos if it.topic_id is not None}
+        ids = {info.topic: info.topic_id for info in infos if info.topic_id is not None}
         for topic in sorted(ids):
             before = self._ids.get(topic, ids[topic])
             if before != ids[topic] and topic in under_way:
@@ -110,7 +112,10 @@ class OffsetReader:
 
     def named(self, ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
         """Return ranges with the ids of their topics, as they were seen last."""
-        return [it._replace(topic_id=self._ids.get(it.partition.topic)) for it in ranges]
+        return [
+            offset_range._replace(topic_id=self._ids.get(offset_range.partition.topic))
+            for offset_range in ranges
+        ]
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """Return where the logs begin."""
@@ -129,13 +134,13 @@ class OffsetReader:
         self, partitions: list[TopicPartition], known: Mapping[TopicPartition, int] | None = None
     ) -> Offsets:
         for attempt in range(1, max(self._options.attempts, 1) + 1):
-            found = self._client.end_offsets(partitions)
-            behind = {it: at for it, at in found.items() if known and known.get(it, at) > at}
+            ends = self._client.end_offsets(partitions)
+            behind = {tp: at for tp, at in ends.items() if known and known.get(tp, at) > at}
             if not behind or attempt == self._options.attempts:
                 break
             logger.warning("ends of logs lie before what is known: %s", describe(behind))
             self._sleep(self._options.attempt_interval)
-        return found
+        return ends
 
     def resolve(self, bound: Bound, *, is_start: bool) -> Offsets:
         """Return the offsets that a bound means, for all partitions.
@@ -152,13 +157,19 @@ class OffsetReader:
         named = _at_once(bound, partitions)
         if named is None:
             times = _times(bound, partitions, is_start=is_start)
-            found = self._client.first_offsets(times)
+            offsets = self._client.first_offsets(times)
             named = {
-                it: at if at >= 0 else _none(bound, it, times[it], is_start=is_start)
-                for it, at in found.items()
+                partition: at
+                if at >= 0
+                else _none(bound, partition, times[partition], is_start=is_start)
+                for partition, at in offsets.items()
             }
-        first = self._client.beginning_offsets([it for it, at in named.items() if at == EARLIEST])
-        end = self._client.end_offsets([it for it, at in named.items() if at == LATEST])
+        first = self._client.beginning_offsets(
+            [partition for partition, at in named.items() if at == EARLIEST]
+        )
+        end = self._client.end_offsets(
+            [partition for partition, at in named.items() if at == LATEST]
+        )
         return {**named, **first, **end}
 
     def ranges(self, bounds: Bounds) -> list[OffsetRange]:
@@ -174,19 +185,21 @@ class OffsetReader:
         check_resolved(start, end)
         if isinstance(bounds.end, SpecificOffsets):
             end = self._within_logs(end)
-        return self.named(OffsetRange(it, at, end[it]) for it, at in sorted(start.items()))
+        return self.named(
+            OffsetRange(partition, at, end[partition]) for partition, at in sorted(start.items())
+        )
 
-    def _within_logs(self, wanted: Offsets) -> Offsets:
+    def _within_logs(self, offsets: Offsets) -> Offsets:
         """Return ends that the logs have: a task would wait for the records behind them."""
-        latest = self._ends(list(wanted))
-        for partition, at in sorted(wanted.items()):
+        latest = self._ends(list(offsets))
+        for partition, at in sorted(offsets.items()):
             if at > latest[partition]:
                 data_loss.report(
                     f"endingOffsets of {partition} is {at}, but its log ends at "
                     f"{latest[partition]}.",
                     fail=self._options.fail_on_data_loss,
                 )
-        return {it: min(at, latest[it]) for it, at in wanted.items()}
+        return {tp: min(at, latest[tp]) for tp, at in offsets.items()}
 
 
 def _at_once(bound: Bound, partitions: list[TopicPartition]) -> Offsets | None:

@@ -89,12 +89,14 @@ def _parsed(text: str, read: Callable[[Any], T], example: str) -> T:
 
 
 def _partitions(plain: Any) -> list[TopicPartition]:
-    found: dict[TopicPartition, None] = {}
+    partitions: dict[TopicPartition, None] = {}
     for topic, numbers in _items(plain):
         if not isinstance(numbers, list):
             raise ValueError(numbers)  # noqa: TRY004  text of the user's
-        found.update(dict.fromkeys(TopicPartition(topic, _partition(it)) for it in numbers))
-    return list(found)
+        partitions.update(
+            dict.fromkeys(TopicPartition(topic, _partition(number)) for number in numbers)
+        )
+    return list(partitions)
 
 
 def _items(plain: Any) -> Iterable[tuple[str, Any]]:

@@ -102,7 +102,7 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
     options = FormatOptions(given, SOURCE, (*SINK, *SPARKS_OWN))
     del given  # a traceback that has this frame shows no secret
     options.check_names()
-    found = SourceOptions(
+    settings = SourceOptions(
         subscription=subscription(options.texts),
         min_partitions=options.find("minPartitions", positive),
         max_records_per_partition=options.find("maxRecordsPerPartition", positive),
@@ -124,10 +124,10 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
         initial_offsets_location=options.find("initialOffsetsLocation", text_of),
         allow_unsafe_latest=options.take("allowUnsafeLatest", boolean, False),
     )
-    low, high = found.min_offsets, found.max_offsets
+    low, high = settings.min_offsets, settings.max_offsets
     if low is not None and high is not None and low > high:
         raise UsageError(
             f"The value of minOffsetPerTrigger({low}) is higher than the "
             f"maxOffsetsPerTrigger({high})."
         )
-    return found
+    return settings

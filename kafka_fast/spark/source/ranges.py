@@ -40,29 +40,30 @@ def split(
             sizes, into about so many.
         max_records: Most offsets in a range. Spark applies it first.
     """
-    found = [it for it in ranges if it.size > 0]
+    parts = [span for span in ranges if span.size > 0]
     if max_records is not None:
-        found = [part for it in found for part in _divided(it, -(-it.size // max_records))]
-    if min_partitions is None or min_partitions <= len(found):
-        return found
-    total = sum(it.size for it in found)
+        parts = [part for span in parts for part in _divided(span, -(-span.size // max_records))]
+    if min_partitions is None or min_partitions <= len(parts):
+        return parts
+    total = sum(span.size for span in parts)
     # Small ranges stay whole. They and their sizes are left out of the proportions of the others.
-    whole = [it for it in found if _parts(it.size, total, min_partitions) == 1]
-    names = {it.partition for it in whole}
-    divided_total = total - sum(it.size for it in whole)
-    wanted = max(min_partitions - len(whole), 1)
+    whole = [span for span in parts if _parts(span.size, total, min_partitions) == 1]
+    names = {span.partition for span in whole}
+    divided_total = total - sum(span.size for span in whole)
+    count = max(min_partitions - len(whole), 1)
     return [
         part
-        for it in found
+        for span in parts
         for part in _divided(
-            it, 1 if it.partition in names else _parts(it.size, divided_total, wanted)
+            span,
+            1 if span.partition in names else _parts(span.size, divided_total, count),
         )
     ]
 
 
-def _parts(size: int, total: int, wanted: int) -> int:
-    """Return how many of `wanted` parts a range gets; half a part is rounded up, as in Java."""
-    return max(math.floor(size / total * wanted + 0.5), 1)
+def _parts(size: int, total: int, count: int) -> int:
+    """Return how many of `count` parts a range gets; half a part is rounded up, as in Java."""
+    return max(math.floor(size / total * count + 0.5), 1)
 
 
 def _divided(whole: OffsetRange, parts: int) -> Iterator[OffsetRange]:

@@ -22,11 +22,15 @@ def limited(
         start: Where each partition of `end` stands.
         end: What there is.
     """
-    sizes = {it: size for it, at in end.items() if (size := at - start[it]) > 0}
+    sizes = {
+        partition: size for partition, at in end.items() if (size := at - start[partition]) > 0
+    }
     total = sum(sizes.values())
     return {
-        it: min(at, start[it] + _share(limit, sizes[it], total)) if it in sizes else at
-        for it, at in end.items()
+        partition: min(at, start[partition] + _share(limit, sizes[partition], total))
+        if partition in sizes
+        else at
+        for partition, at in end.items()
     }
 
 
@@ -62,7 +66,10 @@ class Delay:
             now: Monotonic seconds.
         """
         is_late = now - self._triggered >= self._longest
-        if not is_late and sum(at - start[it] for it, at in end.items()) < self._least:
+        if (
+            not is_late
+            and sum(at - start[partition] for partition, at in end.items()) < self._least
+        ):
             return True
         self._triggered = now
         return False

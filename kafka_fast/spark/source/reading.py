@@ -46,10 +46,10 @@ def read_range(
 
 
 def _batches(
-    wanted: OffsetRange, options: SourceOptions, columns: tuple[str, ...]
+    offset_range: OffsetRange, options: SourceOptions, columns: tuple[str, ...]
 ) -> Iterator[Any]:
     with CONSUMERS.lease(options.config) as consumer:
-        for records in records_of(wanted, options, consumer):
+        for records in records_of(offset_range, options, consumer):
             yield from to_batches(records, columns)
 
 
@@ -89,33 +89,33 @@ def records_of(wanted: OffsetRange, options: SourceOptions, consumer: Any) -> It
             return
 
 
-def _check_topic(consumer: Any, wanted: OffsetRange) -> None:
+def _check_topic(consumer: Any, offset_range: OffsetRange) -> None:
     """Have the consumer know the topic to which the offsets belong.
 
     A consumer that is kept from task to task may have metadata of a topic that has been deleted
     since, and brokers hear of the new topic one after the other. A topic that was created again
     since the planning must not be read by these offsets.
     """
-    if wanted.topic_id is None:
+    if offset_range.topic_id is None:
         return
-    topic = wanted.partition.topic
+    topic = offset_range.partition.topic
     deadline = time.monotonic() + GETS_ROUND
     known = consumer.partitions_for([topic])[0].topic_id
-    while known not in (None, wanted.topic_id):
+    while known not in (None, offset_range.topic_id):
         if time.monotonic() >= deadline:
-            raise data_loss.of_another_topic(topic, wanted.topic_id, known)
+            raise data_loss.of_another_topic(topic, offset_range.topic_id, known)
         known = consumer.partitions_for([topic], refresh=True)[0].topic_id
-        if known != wanted.topic_id:
+        if known != offset_range.topic_id:
             time.sleep(ASK_AGAIN)
 
 
-def _first_after(consumer: Any, wanted: OffsetRange, at: int) -> int:
+def _first_after(consumer: Any, offset_range: OffsetRange, at: int) -> int:
     """Return where to go on when the record at an offset is gone; the range's end: nowhere."""
     try:
-        first: int = consumer.beginning_offsets([wanted.partition])[wanted.partition]
+        first: int = consumer.beginning_offsets([offset_range.partition])[offset_range.partition]
     except UnknownTopicOrPartition:
-        return wanted.until
-    return min(first, wanted.until) if first > at else wanted.until
+        return offset_range.until
+    return min(first, offset_range.until) if first > at else offset_range.until
 
 
 def to_batches(records: Any, columns: tuple[str, ...]) -> Iterator[Any]:

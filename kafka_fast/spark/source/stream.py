@@ -113,8 +113,8 @@ class StreamReader(*BASES):  # type: ignore[misc]
     @carrying
     def partitions(self, start: Any, end: Any) -> list[InputPartition]:
         """Return a range of offsets for each task."""
-        found = self._driver.ranges(from_plain(start), from_plain(end))
-        return [InputPartition(it) for it in found]
+        ranges = self._driver.ranges(from_plain(start), from_plain(end))
+        return [InputPartition(offset_range) for offset_range in ranges]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the records of a range. In a worker."""

@@ -151,14 +151,14 @@ class StreamDriver:
         there = new & set(self._reader.partitions(end)) if new else set()
         earliest = self._reader.earliest(sorted(there)) if there else {}
         options = self._options
-        found = plan(
+        planned = plan(
             start,
             end,
             earliest,
             lambda reason: data_loss.report(reason, fail=options.fail_on_data_loss),
         )
         return split(
-            self._reader.named(found), options.min_partitions, options.max_records_per_partition
+            self._reader.named(planned), options.min_partitions, options.max_records_per_partition
         )
 
     def _before(self, end: Offsets, first: Offsets) -> Offsets:
@@ -167,8 +167,8 @@ class StreamDriver:
         What came between the two questions is in the next micro-batch.
         """
         return {
-            it: at if is_named(self._start, it) else min(at, end.get(it, at))
-            for it, at in first.items()
+            partition: at if is_named(self._start, partition) else min(at, end.get(partition, at))
+            for partition, at in first.items()
         }
 
     def commit(self, end: Offsets) -> None:
@@ -176,6 +176,6 @@ class StreamDriver:
         if self._group is None:
             return
         try:
-            self._group.commit({it: OffsetAndMetadata(at) for it, at in end.items()})
+            self._group.commit({partition: OffsetAndMetadata(at) for partition, at in end.items()})
         except KafkaError as error:
             logger.warning("the stream's progress was not committed to its group: %s", error)

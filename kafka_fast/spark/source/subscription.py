@@ -32,7 +32,7 @@ class SourceSubscription(NamedTuple):
             matcher = from_java(self.pattern)
             # As in Spark's source, it is enough that a part of the name matches.
             return sorted(name for name in existing if matcher.search(name))
-        return sorted({*self.topics, *(it.topic for it in self.partitions)})
+        return sorted({*self.topics, *(partition.topic for partition in self.partitions)})
 
     def wants(self, partition: TopicPartition) -> bool:
         """Return whether a partition of one of these topics is read."""
@@ -48,15 +48,15 @@ def subscription(options: Mapping[str, str]) -> SourceSubscription:
     Raises:
         UsageError: None or several are given, or one is empty or malformed; in Spark's words.
     """
-    given = [name for name in STRATEGIES if name.lower() in options]
-    if len(given) != 1:
-        how_many = "Only one" if given else "One"
-        verb = "can" if given else "must"
+    strategies = [name for name in STRATEGIES if name.lower() in options]
+    if len(strategies) != 1:
+        how_many = "Only one" if strategies else "One"
+        verb = "can" if strategies else "must"
         raise UsageError(
             f"{how_many} of the following options {verb} be specified for Kafka source: "
             f"{', '.join(STRATEGIES)}. See the docs for more details."
         )
-    name = given[0]
+    name = strategies[0]
     value = options[name.lower()]
     if name == "assign":
         return SourceSubscription(partitions=_assigned(value))

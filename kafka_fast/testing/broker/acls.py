@@ -146,25 +146,26 @@ class Authorizer:
         """Tell whether a user may do something to a resource."""
         if user in self._super_users:
             return True
-        found = [
+        matching = [
             rule
             for rule in self._rules
             if rule.is_about(user, resource, name) and rule.covers(operation)
         ]
-        return bool(found) and all(rule.allows for rule in found)
+        return bool(matching) and all(rule.allows for rule in matching)
 
     def allows_some(self, user: str, operation: Operation, resource: ResourceType) -> bool:
         """Tell whether a user may do something to any resource of a type."""
         if user in self._super_users:
             return True
-        found = [
+        matching = [
             rule
             for rule in self._rules
             if rule.resource is resource
             and rule.user in (user, ANY_NAME)
             and rule.operation in (Operation.ALL, operation)
         ]
-        denials = [rule for rule in found if not rule.allows]
+        denials = [rule for rule in matching if not rule.allows]
         return any(
-            rule.allows and not any(denial.contains(rule) for denial in denials) for rule in found
+            rule.allows and not any(denial.contains(rule) for denial in denials)
+            for rule in matching
         )

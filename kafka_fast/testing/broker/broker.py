@@ -185,7 +185,7 @@ class Broker:
 
     def close_idle(self) -> int:
         """Close the connections on which nothing is being answered; return their number."""
-        idle = [it for it in self._connections.values() if not (it.busy or it.waiting)]
+        idle = [link for link in self._connections.values() if not (link.busy or link.waiting)]
         for connection in idle:
             self._close(connection)
         return len(idle)

@@ -109,20 +109,22 @@ class Cluster:
         commit: bool | None,
     ) -> int:
         """Append a transaction, and its end unless `commit` is None; return the first offset."""
-        found = self.state.partition(topic, partition)
-        return self._planted(planting.plant_transaction(found, producer_id, values, commit))
+        partition_state = self.state.partition(topic, partition)
+        return self._planted(
+            planting.plant_transaction(partition_state, producer_id, values, commit)
+        )
 
     def end_transaction(self, topic: str, partition: int, producer_id: int, *, commit: bool) -> int:
         """Append the marker that ends a producer's open transaction; return its offset."""
-        found = self.state.partition(topic, partition)
-        return self._planted(planting.end_transaction(found, producer_id, commit=commit))
+        partition_state = self.state.partition(topic, partition)
+        return self._planted(planting.end_transaction(partition_state, producer_id, commit=commit))
 
     def compact(
         self, topic: str, partition: int, offsets: Collection[int], *, keep_empty: bool = False
     ) -> None:
         """Take the records at `offsets` out of a log; empty batches stay with `keep_empty`."""
-        found = self.state.partition(topic, partition)
-        planting.compact(found, offsets, keep_empty=keep_empty)
+        partition_state = self.state.partition(topic, partition)
+        planting.compact(partition_state, offsets, keep_empty=keep_empty)
         self.state.changes += 1
 
     def _planted(self, offset: int) -> int:
@@ -164,16 +166,20 @@ class Cluster:
         can notice (KIP-320).
         """
         self._check(leader)
-        found = self.state.partition(topic, partition)
-        planting.truncate(found, offset)
-        self.state.move_leader(found, leader)
+        partition_state = self.state.partition(topic, partition)
+        planting.truncate(partition_state, offset)
+        self.state.move_leader(partition_state, leader)
 
     def set_in_sync(self, topic: str, partition: int, node_ids: Sequence[int]) -> None:
         """Say which replicas are in sync; fewer than min.insync.replicas refuse acks=all."""
-        found = self.state.partition(topic, partition)
-        if found.leader not in node_ids or not set(node_ids) <= set(found.replicas):
-            raise ValueError(f"{list(node_ids)} needs the leader {found.leader}, and replicas only")
-        found.isr = list(node_ids)
+        partition_state = self.state.partition(topic, partition)
+        if partition_state.leader not in node_ids or not set(node_ids) <= set(
+            partition_state.replicas
+        ):
+            raise ValueError(
+                f"{list(node_ids)} needs the leader {partition_state.leader}, and replicas only"
+            )
+        partition_state.isr = list(node_ids)
         self.state.changes += 1
 
     def set_replica_end(self, topic: str, partition: int, node_id: int, end: int | None) -> None:

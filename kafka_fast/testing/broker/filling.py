@@ -81,8 +81,8 @@ def write_rows(
     Raises:
         BrokerError: what a producer would be answered.
     """
-    found = _topic(state, topic)
-    count = len(found.partitions)
+    topic_state = _topic(state, topic)
+    count = len(topic_state.partitions)
     numbers = [
         _choose(row, index, count) if partition is None else partition
         for index, row in enumerate(rows)
@@ -96,7 +96,7 @@ def write_rows(
             for index in chosen:
                 builder.append(rows[index].key, rows[index].value, timestamp_ms, headers)
             batch = the_one_batch(builder.build(), _VERSION)
-            first = append_batch(into, found.config, batch, _ACKS, unix_ms).base_offset
+            first = append_batch(into, topic_state.config, batch, _ACKS, unix_ms).base_offset
             for delta, index in enumerate(chosen):
                 places[index] = (number, first + delta)
     state.changes += 1

@@ -42,17 +42,17 @@ def plant_batches(partition: Partition, data: bytes, at: int | None = None) -> i
         ValueError: not whole batches in format v2, or `at` is before the end of the log.
     """
     try:
-        found = read_batches(data)
+        batches = read_batches(data)
     except CorruptBatchError as error:
         raise ValueError(f"whole record batches can be planted as such: {error}") from error
-    if not found or found.partial or any(batch.magic != MAGIC for batch in found):
+    if not batches or batches.partial or any(batch.magic != MAGIC for batch in batches):
         raise ValueError("whole record batches in format v2 can be planted as such")
     log = partition.log
     if at is not None and at < log.end_offset:
         raise ValueError(f"offset {at} is before the end of the log, {log.end_offset}")
     first = log.end_offset if at is None else at
     base_offset = first
-    for batch in found:
+    for batch in batches:
         stored = _stored(batch, base_offset, partition.leader_epoch)
         log.transactions.note(batch, base_offset)
         _remember_producer(partition, batch, stored)
@@ -136,8 +136,8 @@ def compact(partition: Partition, offsets: Collection[int], *, keep_empty: bool 
         keep_empty: keep the header of a batch that loses all its records, as Kafka does for the
             last batch of a producer; False: the batch goes, also at the end of the log.
     """
-    wanted = frozenset(offsets)
-    partition.log.replace(_remaining(partition.log, wanted, keep_empty))
+    removed = frozenset(offsets)
+    partition.log.replace(_remaining(partition.log, removed, keep_empty))
 
 
 def _remaining(

@@ -285,11 +285,13 @@ class EmbeddedKafka:
         deadline = time.monotonic() + timeout
         while True:
             exists = self.on_cluster(lambda cluster: topic in cluster.state.topics)
-            found = self.records(topic) if exists else []
-            if len(found) >= count:
-                return found
+            records = self.records(topic) if exists else []
+            if len(records) >= count:
+                return records
             if time.monotonic() >= deadline:
-                there = f"{len(found)} of {count} records are there" if exists else "no such topic"
+                there = (
+                    f"{len(records)} of {count} records are there" if exists else "no such topic"
+                )
                 raise KafkaTimeoutError(f"topic {topic!r} after {timeout:g} s: {there}")
             time.sleep(_LOOK_AGAIN)
 
@@ -309,9 +311,9 @@ class EmbeddedKafka:
             KafkaTimeoutError: it has not; it says what it has committed.
         """
         deadline = time.monotonic() + timeout
-        while (found := self.committed(group).get((topic, partition), -1)) < offset:
+        while (committed := self.committed(group).get((topic, partition), -1)) < offset:
             if time.monotonic() >= deadline:
-                what = f"offset {found}" if found >= 0 else "nothing"
+                what = f"offset {committed}" if committed >= 0 else "nothing"
                 raise KafkaTimeoutError(
                     f"group {group!r} has committed {what} of {topic}-{partition} after "
                     f"{timeout:g} s, not {offset}"

@@ -101,12 +101,12 @@ class FetchSessions:
             now: the time.
         """
         uses_ids = version >= IDS_FROM_VERSION
-        wanted = _wanted(body, names, uses_ids)
+        partitions = _wanted(body, names, uses_ids)
         if body.session_epoch in (_INITIAL_EPOCH, _FINAL_EPOCH):
             self._sessions.pop(body.session_id, None)
             if body.session_epoch == _FINAL_EPOCH:
-                return _Sessionless(wanted)
-            return _Full(self, wanted, uses_ids)
+                return _Sessionless(partitions)
+            return _Full(self, partitions, uses_ids)
         session = self._sessions.get(body.session_id)
         if session is None:
             return _refused(FetchSessionIdNotFound.code)
@@ -114,7 +114,7 @@ class FetchSessions:
             return _refused(InvalidFetchSessionEpoch.code)
         if session.uses_ids != uses_ids:
             return _refused(FetchSessionTopicIdError.code)
-        for key, one in wanted.items():
+        for key, one in partitions.items():
             if key in session.partitions:
                 session.partitions[key].asked = one.asked
             else:
@@ -123,7 +123,7 @@ class FetchSessions:
             session.partitions.pop(key, None)
         if not session.partitions:
             del self._sessions[session.session_id]
-            return _Sessionless(wanted)
+            return _Sessionless(partitions)
         session.used = now
         session.epoch = 1 if session.epoch == _LAST_EPOCH else session.epoch + 1
         for one in session.partitions.values():
@@ -132,7 +132,7 @@ class FetchSessions:
         return _Incremental(session)
 
     def open(self, partitions: dict[Key, Wanted], uses_ids: bool, now: float) -> int:
-        """Begin a session and return its id, NO_SESSION if there is no room."""
+        """Add a session and return its id, or NO_SESSION if the cache is full."""
         if len(self._sessions) >= self._most and not self._evict(len(partitions), now):
             return NO_SESSION
         self._last_id += 1
@@ -239,13 +239,13 @@ def _is_news(one: Wanted, data: PartitionData) -> bool:
 
 def _wanted(body: FetchRequest, names: Mapping[bytes, str], uses_ids: bool) -> dict[Key, Wanted]:
     """Return what a request names; of a partition that it names twice the last counts."""
-    found: dict[Key, Wanted] = {}
+    partitions: dict[Key, Wanted] = {}
     for topic in body.topics:
         name = names.get(topic.topic_id) if uses_ids else topic.topic
         for asked in topic.partitions:
             key = (topic.topic_id if uses_ids else topic.topic, asked.partition)
-            found[key] = Wanted(name, topic.topic_id, asked)
-    return found
+            partitions[key] = Wanted(name, topic.topic_id, asked)
+    return partitions
 
 
 def _forgotten(body: FetchRequest, uses_ids: bool) -> Iterator[Key]:

@@ -114,10 +114,10 @@ class ClusterState:
         Raises:
             UnknownTopicOrPartition: there is none.
         """
-        found = self.topics.get(topic)
-        if found is None or not 0 <= index < len(found.partitions):
+        topic_state = self.topics.get(topic)
+        if topic_state is None or not 0 <= index < len(topic_state.partitions):
             raise UnknownTopicOrPartition(f"no partition {index} of topic {topic!r}")
-        return found.partitions[index]
+        return topic_state.partitions[index]
 
     def topic_by_id(self, topic_id: bytes) -> Topic:
         """Return a topic.

@@ -38,17 +38,17 @@ class TlsSession:
             ssl.SSLError: the client is refused, or speaks no TLS.
         """
         self._incoming.write(data)
-        found = bytearray()
+        plaintext = bytearray()
         try:
             if not self.is_ready:
                 self._session.do_handshake()
                 self.is_ready = True
             while piece := self._session.read(_CHUNK):
-                found += piece
+                plaintext += piece
             self.is_ended = True
         except ssl.SSLWantReadError:
             pass
-        return bytes(found)
+        return bytes(plaintext)
 
     def send(self, data: bytes) -> None:
         """Say something; `poll_output` has the bytes for the socket."""

@@ -51,8 +51,12 @@ def add(
 
 @asynccontextmanager
 async def consumer(scene: Scene, *topics: str, **config: Any) -> AsyncIterator[AIOKafkaConsumer]:
-    given = {"group_id": scene.group, "auto_offset_reset": "earliest", "enable_auto_commit": False}
-    made = AIOKafkaConsumer(*topics, bootstrap_servers=scene.bootstrap, **{**given, **config})
+    defaults = {
+        "group_id": scene.group,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+    }
+    made = AIOKafkaConsumer(*topics, bootstrap_servers=scene.bootstrap, **{**defaults, **config})
     await made.start()
     try:
         yield made
@@ -153,10 +157,10 @@ async def _(scene: Scene) -> Any:
 
     class Listener(ConsumerRebalanceListener):
         def on_partitions_revoked(self, revoked: Any) -> None:
-            told.append(("revoked", sorted(it.partition for it in revoked)))
+            told.append(("revoked", sorted(partition.partition for partition in revoked)))
 
         def on_partitions_assigned(self, assigned: Any) -> None:
-            told.append(("assigned", sorted(it.partition for it in assigned)))
+            told.append(("assigned", sorted(partition.partition for partition in assigned)))
 
     async with consumer(scene) as made:
         made.subscribe([scene.topic], listener=Listener())
@@ -168,8 +172,8 @@ async def _(scene: Scene) -> Any:
 async def _(scene: Scene) -> Any:
     got: list[Any] = []
     async with consumer(scene, scene.topic) as made:
-        async for it in made:
-            got.append(it.value)
+        async for message in made:
+            got.append(message.value)
             if len(got) == 10:
                 break
     return got
@@ -180,8 +184,8 @@ async def _(scene: Scene) -> Any:
     async with assigned(scene) as (made, mine):
         got: list[Any] = []
         while len(got) < 10:
-            found = await made.getmany(mine, timeout_ms=TIMEOUT * 1000)
-            got += [record(it) for it in found.get(mine, ())]
+            batches = await made.getmany(mine, timeout_ms=TIMEOUT * 1000)
+            got += [record(message) for message in batches.get(mine, ())]
         return got
 
 
@@ -220,7 +224,7 @@ async def _(scene: Scene) -> Any:
     async with assigned(scene) as (made, mine):
         made.pause(mine)
         nothing = await made.getmany(timeout_ms=500)
-        paused = [it.partition for it in made.paused()]
+        paused = [partition.partition for partition in made.paused()]
         made.resume(mine)
         return nothing, paused, await records(made, 1)
 
@@ -280,7 +284,7 @@ async def _(scene: Scene) -> Any:
         while not (len(one.assignment()) == len(two.assignment()) == 1):  # noqa: ASYNC110  # no news
             await asyncio.sleep(0.05)
         both = one.assignment() | two.assignment()
-        return sorted(it.partition for it in both)
+        return sorted(partition.partition for partition in both)
 
 
 # ---- offsets ----
@@ -291,7 +295,7 @@ async def _(scene: Scene) -> Any:
     async with consumer(scene) as made:
         both = [TopicPartition(scene.topic, number) for number in range(2)]
         first, last = await made.beginning_offsets(both), await made.end_offsets(both)
-        return [(first[it], last[it]) for it in both]
+        return [(first[partition], last[partition]) for partition in both]
 
 
 @add("AIOKafkaConsumer.offsets_for_times()")
@@ -299,8 +303,8 @@ async def _(scene: Scene) -> Any:
     async with consumer(scene) as made:
         mine = TopicPartition(scene.topic, 0)
         times = (FIRST_TIMESTAMP_MS + 2500, FIRST_TIMESTAMP_MS + 99_000_000)
-        found = [(await made.offsets_for_times({mine: time}))[mine] for time in times]
-        return [None if it is None else (it.offset, it.timestamp) for it in found]
+        answers = [(await made.offsets_for_times({mine: time}))[mine] for time in times]
+        return [None if answer is None else (answer.offset, answer.timestamp) for answer in answers]
 
 
 @add("AIOKafkaConsumer.commit(offsets), committed()")
@@ -409,8 +413,8 @@ async def _(scene: Scene) -> Any:
         answer = await made.create_topics([NewTopic(name, 3, 1)])
         while name not in await made.list_topics():
             pass  # the controller has answered, and the broker learns of it
-        (found,) = await made.describe_topics([name])
-        return answer.topic_errors[0][1], found["error_code"], len(found["partitions"])
+        (described,) = await made.describe_topics([name])
+        return answer.topic_errors[0][1], described["error_code"], len(described["partitions"])
 
 
 @add("AIOKafkaAdminClient.create_topics() with settings")
@@ -434,8 +438,8 @@ async def _(scene: Scene) -> Any:
         NewTopic(scene.new_name(), 1, 1, topic_configs={"no.such.setting": "1"}),
     ]
     async with admin(scene) as made:
-        answers = [await made.create_topics([it]) for it in asked]
-        return [it.topic_errors[0][1] for it in answers]
+        answers = [await made.create_topics([new_topic]) for new_topic in asked]
+        return [answer.topic_errors[0][1] for answer in answers]
 
 
 @add("AIOKafkaAdminClient.list_topics()")
@@ -447,15 +451,15 @@ async def _(scene: Scene) -> Any:
 @add("AIOKafkaAdminClient.describe_topics()")
 async def _(scene: Scene) -> Any:
     async with admin(scene) as made:
-        (found,) = await made.describe_topics([scene.topic])
-        return found["error_code"], len(found["partitions"]), found["is_internal"]
+        (described,) = await made.describe_topics([scene.topic])
+        return described["error_code"], len(described["partitions"]), described["is_internal"]
 
 
 @add("AIOKafkaAdminClient.delete_topics()")
 async def _(scene: Scene) -> Any:
     async with admin(scene) as made:
-        answers = [await made.delete_topics([it]) for it in (scene.topic, scene.new_name())]
-        return [it.topic_error_codes[0][1] for it in answers]
+        answers = [await made.delete_topics([name]) for name in (scene.topic, scene.new_name())]
+        return [answer.topic_error_codes[0][1] for answer in answers]
 
 
 @add("AIOKafkaAdminClient.delete_records()")
@@ -485,8 +489,8 @@ async def _(scene: Scene) -> Any:
     async with assigned(scene) as (made, mine):
         await made.commit({mine: 6})
     async with admin(scene) as asking:
-        found = await asking.list_consumer_group_offsets(scene.group)
-        return [it.offset for it in found.values()]
+        offsets = await asking.list_consumer_group_offsets(scene.group)
+        return [committed.offset for committed in offsets.values()]
 
 
 @add("AIOKafkaAdminClient.describe_consumer_groups()")
@@ -522,7 +526,7 @@ async def _(scene: Scene) -> Any:
         asked = ConfigResource(
             ConfigResourceType.TOPIC, scene.topic, configs={"retention.bytes": "1000"}
         )
-        return [it.resources[0][0] for it in await made.alter_configs([asked])]
+        return [answer.resources[0][0] for answer in await made.alter_configs([asked])]
 
 
 @CALLS.parametrize

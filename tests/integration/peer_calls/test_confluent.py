@@ -62,8 +62,8 @@ def assigned(scene: Scene, offset: int = OFFSET_BEGINNING) -> Iterator[confluent
 
 
 def producer(scene: Scene, **config: Any) -> confluent_kafka.Producer:
-    given = {key.replace("_", "."): value for key, value in config.items()}
-    return confluent_kafka.Producer({"bootstrap.servers": scene.bootstrap, **given})
+    properties = {key.replace("_", "."): value for key, value in config.items()}
+    return confluent_kafka.Producer({"bootstrap.servers": scene.bootstrap, **properties})
 
 
 def admin(scene: Scene) -> AdminClient:
@@ -106,8 +106,13 @@ def results_of(futures: Any) -> list[Any]:
 
 def of_topic(metadata: Any) -> Any:
     return {
-        number: (len(it.replicas), len(it.isrs), it.leader in it.replicas, it.error)
-        for number, it in metadata.partitions.items()
+        number: (
+            len(partition.replicas),
+            len(partition.isrs),
+            partition.leader in partition.replicas,
+            partition.error,
+        )
+        for number, partition in metadata.partitions.items()
     }
 
 
@@ -135,15 +140,15 @@ def _(scene: Scene) -> Any:
 @CALLS("Consumer.list_topics(topic)")
 def _(scene: Scene) -> Any:
     with consumer(scene) as made:
-        found = made.list_topics(scene.topic, timeout=TIMEOUT).topics
-        return list(found) == [scene.topic], of_topic(found[scene.topic])
+        topics = made.list_topics(scene.topic, timeout=TIMEOUT).topics
+        return list(topics) == [scene.topic], of_topic(topics[scene.topic])
 
 
 @CALLS("Consumer.list_topics(unknown topic)")
 def _(scene: Scene) -> Any:
     with consumer(scene) as made:
-        (found,) = made.list_topics(scene.new_name(), timeout=TIMEOUT).topics.values()
-        return of_topic(found), found.error.name()
+        (metadata,) = made.list_topics(scene.new_name(), timeout=TIMEOUT).topics.values()
+        return of_topic(metadata), metadata.error.name()
 
 
 @CALLS("Producer.list_topics()")
@@ -193,8 +198,12 @@ def _(scene: Scene) -> Any:
     with consumer(scene) as made:
         made.subscribe(
             [scene.topic],
-            on_assign=lambda _, partitions: told.append(sorted(it.partition for it in partitions)),
-            on_revoke=lambda _, partitions: told.append(sorted(it.partition for it in partitions)),
+            on_assign=lambda _, partitions: told.append(
+                sorted(partition.partition for partition in partitions)
+            ),
+            on_revoke=lambda _, partitions: told.append(
+                sorted(partition.partition for partition in partitions)
+            ),
         )
         made.poll(TIMEOUT)
         made.unsubscribe()
@@ -205,7 +214,7 @@ def _(scene: Scene) -> Any:
 @CALLS("Consumer.consume(many)")
 def _(scene: Scene) -> Any:
     with assigned(scene) as made:
-        return [message(it) for it in made.consume(10, TIMEOUT)]
+        return [message(received) for received in made.consume(10, TIMEOUT)]
 
 
 @CALLS("Consumer.assign(offset)")
@@ -218,9 +227,9 @@ def _(scene: Scene) -> Any:
 def _(scene: Scene) -> Any:
     with assigned(scene) as made:
         made.incremental_assign([TopicPartition(scene.topic, 1, OFFSET_BEGINNING)])
-        both = sorted(it.partition for it in made.assignment())
+        both = sorted(partition.partition for partition in made.assignment())
         made.incremental_unassign([TopicPartition(scene.topic, 1)])
-        return both, [it.partition for it in made.assignment()]
+        return both, [partition.partition for partition in made.assignment()]
 
 
 @CALLS("Consumer.seek(), position()")
@@ -229,7 +238,9 @@ def _(scene: Scene) -> Any:
         made.poll(TIMEOUT)
         made.seek(TopicPartition(scene.topic, 0, 5))
         got = message(made.poll(TIMEOUT))
-        return got, [it.offset for it in made.position([TopicPartition(scene.topic, 0)])]
+        return got, [
+            partition.offset for partition in made.position([TopicPartition(scene.topic, 0)])
+        ]
 
 
 @CALLS("Consumer.pause(), resume()")
@@ -263,7 +274,7 @@ def _(scene: Scene) -> Any:
     with consumer(scene) as made:
         times = (FIRST_TIMESTAMP_MS + 2500, FIRST_TIMESTAMP_MS + 99_000_000)
         asked = [[TopicPartition(scene.topic, 0, time)] for time in times]
-        return [made.offsets_for_times(it, timeout=TIMEOUT)[0].offset for it in asked]
+        return [made.offsets_for_times(question, timeout=TIMEOUT)[0].offset for question in asked]
 
 
 @CALLS("Consumer.commit(offsets=), committed()")
@@ -273,7 +284,7 @@ def _(scene: Scene) -> Any:
         before = made.committed([TopicPartition(scene.topic, 0)], timeout=TIMEOUT)[0].offset
         done = made.commit(offsets=[mine], asynchronous=False)
         after = made.committed([TopicPartition(scene.topic, 0)], timeout=TIMEOUT)[0].offset
-        return before, [it.offset for it in done or ()], after
+        return before, [partition.offset for partition in done or ()], after
 
 
 @CALLS("Consumer.commit(message=)")
@@ -281,7 +292,7 @@ def _(scene: Scene) -> Any:
     with consumer(scene) as made:
         made.subscribe([scene.topic])
         done = made.commit(message=made.poll(TIMEOUT), asynchronous=False)
-        return [(it.partition, it.offset) for it in done or ()]
+        return [(partition.partition, partition.offset) for partition in done or ()]
 
 
 @CALLS("Consumer.store_offsets(), commit()")
@@ -289,7 +300,10 @@ def _(scene: Scene) -> Any:
     with consumer(scene, enable_auto_offset_store=False) as made:
         made.subscribe([scene.topic])
         made.store_offsets(message=made.poll(TIMEOUT))
-        return [(it.partition, it.offset) for it in made.commit(asynchronous=False) or ()]
+        return [
+            (partition.partition, partition.offset)
+            for partition in made.commit(asynchronous=False) or ()
+        ]
 
 
 @CALLS("Consumer.commit() of a stale member")
@@ -394,9 +408,9 @@ def _(scene: Scene) -> Any:
     name = scene.new_name()
     created = results_of(made.create_topics([NewTopic(name, 1, 1, config=SETTINGS)]))
     eventually(lambda: name in made.list_topics(timeout=TIMEOUT).topics)
-    (found,) = results_of(made.describe_configs([ConfigResource(ResourceType.TOPIC, name)]))
+    (settings,) = results_of(made.describe_configs([ConfigResource(ResourceType.TOPIC, name)]))
     keyless = delivered(producer(scene), name, value=b"v")
-    return created, {setting: found[setting].value for setting in SETTINGS}, keyless
+    return created, {setting: settings[setting].value for setting in SETTINGS}, keyless
 
 
 @CALLS("AdminClient.create_topics() with bad arguments")
@@ -407,7 +421,7 @@ def _(scene: Scene) -> Any:
         NewTopic("not a topic!", 1, 1),
         NewTopic(scene.new_name(), 1, 1, config={"no.such.setting": "1"}),
     ]
-    return [results_of(admin(scene).create_topics([it])) for it in bad]
+    return [results_of(admin(scene).create_topics([new_topic])) for new_topic in bad]
 
 
 @CALLS("AdminClient.create_topics(validate_only=True)")
@@ -440,8 +454,8 @@ def _(scene: Scene) -> Any:
 def _(scene: Scene) -> Any:
     mine = TopicPartition(scene.topic, 0)
     specs = (OffsetSpec.earliest(), OffsetSpec.latest(), OffsetSpec.max_timestamp())
-    found = [results_of(admin(scene).list_offsets({mine: spec}))[0] for spec in specs]
-    return [it.offset for it in found]
+    results = [results_of(admin(scene).list_offsets({mine: spec}))[0] for spec in specs]
+    return [result.offset for result in results]
 
 
 @CALLS("AdminClient.list_consumer_group_offsets(), alter_consumer_group_offsets()")
@@ -453,7 +467,9 @@ def _(scene: Scene) -> Any:
     )
     asked = ConsumerGroupTopicPartitions(scene.group, [TopicPartition(scene.topic, 0)])
     listed = results_of(made.list_consumer_group_offsets([asked]))
-    return [[it.offset for it in found.topic_partitions] for found in changed + listed]
+    return [
+        [partition.offset for partition in result.topic_partitions] for result in changed + listed
+    ]
 
 
 @CALLS("AdminClient.describe_consumer_groups()")
@@ -461,32 +477,33 @@ def _(scene: Scene) -> Any:
     with consumer(scene) as member:
         member.subscribe([scene.topic])
         member.poll(TIMEOUT)
-        (found,) = results_of(admin(scene).describe_consumer_groups([scene.group]))
+        (group,) = results_of(admin(scene).describe_consumer_groups([scene.group]))
         members = [
-            sorted(tp.partition for tp in it.assignment.topic_partitions) for it in found.members
+            sorted(tp.partition for tp in described.assignment.topic_partitions)
+            for described in group.members
         ]
-        return found.state.name, found.partition_assignor, found.is_simple_consumer_group, members
+        return group.state.name, group.partition_assignor, group.is_simple_consumer_group, members
 
 
 @CALLS("AdminClient.describe_topics()")
 def _(scene: Scene) -> Any:
     from confluent_kafka import TopicCollection
 
-    (found,) = results_of(admin(scene).describe_topics(TopicCollection([scene.topic])))
-    return [len(it.replicas) for it in found.partitions], found.is_internal
+    (topic,) = results_of(admin(scene).describe_topics(TopicCollection([scene.topic])))
+    return [len(partition.replicas) for partition in topic.partitions], topic.is_internal
 
 
 @CALLS("AdminClient.describe_cluster()")
 def _(scene: Scene) -> Any:
-    found = admin(scene).describe_cluster().result(TIMEOUT)
-    return len(found.nodes), found.controller is not None
+    cluster = admin(scene).describe_cluster().result(TIMEOUT)
+    return len(cluster.nodes), cluster.controller is not None
 
 
 @CALLS("AdminClient.describe_configs(topic)")
 def _(scene: Scene) -> Any:
     asked = ConfigResource(ResourceType.TOPIC, scene.topic)
-    (found,) = results_of(admin(scene).describe_configs([asked]))
-    return found["max.message.bytes"].value
+    (settings,) = results_of(admin(scene).describe_configs([asked]))
+    return settings["max.message.bytes"].value
 
 
 @CALLS("AdminClient.incremental_alter_configs()", needs="IncrementalAlterConfigs")
@@ -503,8 +520,8 @@ def _(scene: Scene) -> Any:
 
 @CALLS("AdminClient.list_consumer_groups()", needs="ListGroups")
 def _(scene: Scene) -> Any:
-    found = admin(scene).list_consumer_groups().result(TIMEOUT)
-    return [it.args[0].name() for it in found.errors]
+    groups = admin(scene).list_consumer_groups().result(TIMEOUT)
+    return [error.args[0].name() for error in groups.errors]
 
 
 @CALLS("AdminClient.describe_acls()", needs="DescribeAcls")

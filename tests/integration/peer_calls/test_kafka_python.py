@@ -35,8 +35,12 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # they are the peer's own
 
 @contextmanager
 def consumer(scene: Scene, **config: Any) -> Iterator[KafkaConsumer]:
-    given = {"group_id": scene.group, "auto_offset_reset": "earliest", "enable_auto_commit": False}
-    made = KafkaConsumer(bootstrap_servers=scene.bootstrap, **{**given, **config})
+    defaults = {
+        "group_id": scene.group,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+    }
+    made = KafkaConsumer(bootstrap_servers=scene.bootstrap, **{**defaults, **config})
     try:
         yield made
     finally:
@@ -75,9 +79,17 @@ def records(made: KafkaConsumer, count: int) -> list[Any]:
     while len(got) < count:
         polled = made.poll(timeout_ms=TIMEOUT * 1000, max_records=count - len(got))
         assert polled
-        got += [it for batch in polled.values() for it in batch]
+        got += [record for batch in polled.values() for record in batch]
     return [
-        (it.partition, it.offset, it.key, it.value, list(it.headers), it.timestamp) for it in got
+        (
+            record.partition,
+            record.offset,
+            record.key,
+            record.value,
+            list(record.headers),
+            record.timestamp,
+        )
+        for record in got
     ]
 
 
@@ -151,7 +163,7 @@ def _(scene: Scene) -> Any:
     strategy = (CooperativeStickyAssignor,)
     with consumer(scene, partition_assignment_strategy=strategy) as made:
         made.subscribe([scene.topic])
-        return records(made, 10), sorted(it.partition for it in made.assignment())
+        return records(made, 10), sorted(partition.partition for partition in made.assignment())
 
 
 @CALLS("KafkaConsumer.assign(), seek(), position()")
@@ -175,7 +187,7 @@ def _(scene: Scene) -> Any:
     with assigned(scene) as (made, mine):
         made.pause(mine)
         nothing = made.poll(timeout_ms=500)
-        paused = [it.partition for it in made.paused()]
+        paused = [partition.partition for partition in made.paused()]
         made.resume(mine)
         return nothing, paused, records(made, 1)
 
@@ -221,7 +233,7 @@ def _(scene: Scene) -> Any:
     with consumer(scene) as made:
         both = [TopicPartition(scene.topic, number) for number in range(2)]
         first, last = made.beginning_offsets(both), made.end_offsets(both)
-        return [(first[it], last[it]) for it in both]
+        return [(first[partition], last[partition]) for partition in both]
 
 
 @CALLS("KafkaConsumer.offsets_for_times()")
@@ -229,8 +241,8 @@ def _(scene: Scene) -> Any:
     with consumer(scene) as made:
         mine = TopicPartition(scene.topic, 0)
         times = (FIRST_TIMESTAMP_MS + 2500, FIRST_TIMESTAMP_MS + 99_000_000)
-        found = [made.offsets_for_times({mine: time})[mine] for time in times]
-        return [None if it is None else (it.offset, it.timestamp) for it in found]
+        answers = [made.offsets_for_times({mine: time})[mine] for time in times]
+        return [None if answer is None else (answer.offset, answer.timestamp) for answer in answers]
 
 
 @CALLS("KafkaConsumer.commit(), committed()")
@@ -343,8 +355,8 @@ def _(scene: Scene) -> Any:
         made.create_topics([NewTopic(name, 3, 1)])
         # The controller has answered, and the broker learns of it.
         eventually(lambda: name in made.list_topics())
-        (found,) = made.describe_topics([name])
-        return sorted(it["partition_index"] for it in found["partitions"])
+        (described,) = made.describe_topics([name])
+        return sorted(partition["partition_index"] for partition in described["partitions"])
 
 
 @CALLS("KafkaAdminClient.create_topics() of one that is there")
@@ -372,7 +384,7 @@ def _(scene: Scene) -> Any:
             NewTopic("not a topic!", 1, 1),
             NewTopic(scene.new_name(), 1, 1, topic_configs={"no.such.setting": "1"}),
         ]
-        return [error_of(lambda it=topic: made.create_topics([it])) for topic in bad]
+        return [error_of(lambda new_topic=topic: made.create_topics([new_topic])) for topic in bad]
 
 
 @CALLS("KafkaAdminClient.list_topics()")
@@ -384,8 +396,8 @@ def _(scene: Scene) -> Any:
 @CALLS("KafkaAdminClient.describe_topics()")
 def _(scene: Scene) -> Any:
     with admin(scene) as made:
-        (found,) = made.describe_topics([scene.topic])
-        return found["error_code"], len(found["partitions"]), found["is_internal"]
+        (described,) = made.describe_topics([scene.topic])
+        return described["error_code"], len(described["partitions"]), described["is_internal"]
 
 
 @CALLS("KafkaAdminClient.delete_topics()")
@@ -426,7 +438,7 @@ def _(scene: Scene) -> Any:
     with admin(scene) as made:
         mine = TopicPartition(scene.topic, 0)
         specs = (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
-        return [made.list_partition_offsets({mine: it})[mine].offset for it in specs]
+        return [made.list_partition_offsets({mine: spec})[mine].offset for spec in specs]
 
 
 @CALLS("KafkaAdminClient.list_group_offsets()")

@@ -58,12 +58,12 @@ def until(step: Callable[[], T], done: Callable[[T], bool], timeout: float = TIM
 def find_coordinator(client: WireClient, group: str) -> int:
     """Return the node that coordinates a group, when there is one that answers for it."""
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=[group])
-    found = until(
+    coordinator = until(
         lambda: client.ask(request, 6).coordinators[0],
         lambda one: one.error_code not in NO_COORDINATOR_YET,
     )
-    assert found.error_code == 0
-    return int(found.node_id)
+    assert coordinator.error_code == 0
+    return int(coordinator.node_id)
 
 
 def ready(client: WireClient, group: str) -> None:
@@ -286,7 +286,7 @@ def fetch_offsets(
     request = OffsetFetchRequest(groups=[of_group], require_stable=require_stable)
     answer = client.ask(request, FETCH).groups[0]
     assert answer.group_id == group
-    found = {
+    offsets = {
         (topic.name, one.partition_index): (
             one.committed_offset,
             one.committed_leader_epoch,
@@ -296,4 +296,4 @@ def fetch_offsets(
         for topic in answer.topics
         for one in topic.partitions
     }
-    return answer.error_code, found
+    return answer.error_code, offsets

@@ -107,8 +107,8 @@ def list_offset(
         timeout_ms=5000,
         topics=[ListOffsetsTopic(name=topic, partitions=[asked])],
     )
-    found: ListOffsetsPartitionResponse = client.ask(request, version).topics[0].partitions[0]
-    return found
+    answer: ListOffsetsPartitionResponse = client.ask(request, version).topics[0].partitions[0]
+    return answer
 
 
 def log_of(client: WireClient, topic: str, partition: int = 0) -> list[Record]:

@@ -303,8 +303,8 @@ def test_metadata_has_what_may_be_described(
     assert refused.topic_id == bytes(16)
     assert everything() == []
     guarded.allow(user, "READ", topic=topic[:-2], prefixed=True)
-    (found,) = client.metadata(topic).topics
-    assert (found.error_code, len(found.partitions)) == (NONE, 3)
+    (metadata,) = client.metadata(topic).topics
+    assert (metadata.error_code, len(metadata.partitions)) == (NONE, 3)
     assert everything() == [topic]
 
 
@@ -312,8 +312,8 @@ def test_a_topic_may_be_created_by_name_or_on_the_cluster(
     guarded: Guarded, client: WireClient, user: str
 ) -> None:
     def create(name: str) -> Any:
-        wanted = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
-        request = CreateTopicsRequest(topics=[wanted], timeout_ms=5000, validate_only=True)
+        creatable = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+        request = CreateTopicsRequest(topics=[creatable], timeout_ms=5000, validate_only=True)
         return client.ask(request, 7).topics[0]
 
     one, other = unique_name(), unique_name()

@@ -404,8 +404,8 @@ def test_coordinators_of_several_groups(client: WireClient, group: str) -> None:
         request = FindCoordinatorRequest()
         if version < 4:
             request.key = group
-            found = client.ask(request, version)
-            assert (found.error_code, found.node_id) == (0, node_id)
+            coordinator = client.ask(request, version)
+            assert (coordinator.error_code, coordinator.node_id) == (0, node_id)
         else:
             request.coordinator_keys = [group, "other", ""]
             answer = client.ask(request, version).coordinators

@@ -63,13 +63,13 @@ def batches(producer_id: int) -> list[bytes]:
 
 
 def expected() -> list[Left]:
-    found, offset = [], 0
+    kept_batches, offset = [], 0
     for keys, kept in zip(KEYS, KEPT, strict=True):
         if kept is not None:
             offsets = tuple(offset + keys.index(key) for key in kept)
-            found.append(Left(offset, offset + len(keys) - 1, offsets))
+            kept_batches.append(Left(offset, offset + len(keys) - 1, offsets))
         offset += len(keys)
-    return found
+    return kept_batches
 
 
 END = sum(map(len, KEYS))
@@ -87,12 +87,12 @@ def left_at(client: WireClient, topic: str, offset: int) -> Left | None:
 
 def layout(client: WireClient, topic: str) -> list[Left]:
     """Return the batches of KEYS as they are now."""
-    found: list[Left] = []
+    stored_batches: list[Left] = []
     at = 0
     while at < END and (batch := left_at(client, topic, at)) is not None:
         at = batch.last_offset + 1
-        found.append(batch)
-    return found
+        stored_batches.append(batch)
+    return stored_batches
 
 
 def compact_really(client: WireClient) -> str:
@@ -120,7 +120,7 @@ def compact_ours(kafka: EmbeddedKafka, client: WireClient) -> str:
         assert client.produce(topic, data).error_code == 0
     left = expected()
     gone = set(range(END)).difference(*(batch.offsets for batch in left))
-    headers = set().union(*(range(it.base_offset, it.last_offset + 1) for it in left))
+    headers = set().union(*(range(batch.base_offset, batch.last_offset + 1) for batch in left))
     kafka.on_cluster(lambda cluster: cluster.compact(topic, 0, gone - headers))
     kafka.on_cluster(lambda cluster: cluster.compact(topic, 0, gone & headers, keep_empty=True))
     return topic
@@ -150,16 +150,20 @@ def test_batches_keep_their_places_and_a_producers_last_one_stays_empty(world: W
 
 def test_a_reader_anywhere_gets_the_batch_that_reaches_its_offset(world: World) -> None:
     for offset in range(END):
-        wanted = next(batch for batch in expected() if batch.last_offset >= offset)
-        assert left_at(*world, offset) == wanted
+        expected_batch = next(batch for batch in expected() if batch.last_offset >= offset)
+        assert left_at(*world, offset) == expected_batch
 
 
 def test_offsets_by_time_are_of_records_that_are_there(world: World) -> None:
     there = [offset for batch in expected() for offset in batch.offsets]
     for offset in range(END):
-        found = list_offset(*world, time_of(offset))
-        wanted = next(one for one in there if one >= offset)
-        assert (found.error_code, found.offset, found.timestamp) == (0, wanted, time_of(wanted))
+        answer = list_offset(*world, time_of(offset))
+        expected_offset = next(one for one in there if one >= offset)
+        assert (answer.error_code, answer.offset, answer.timestamp) == (
+            0,
+            expected_offset,
+            time_of(expected_offset),
+        )
 
 
 def test_the_log_still_begins_where_it_began(world: World) -> None:

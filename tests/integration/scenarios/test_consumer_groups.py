@@ -141,10 +141,10 @@ def settle(*members: Consumer, count: int) -> None:
 
     sizes: list[int] = []
 
-    def done(found: list[int]) -> bool:
-        sizes[:] = found
+    def done(counts: list[int]) -> bool:
+        sizes[:] = counts
         same_epoch = len({member.epoch for member in members}) == 1
-        return same_epoch and sum(found) == count and max(found) - min(found) <= 1
+        return same_epoch and sum(counts) == count and max(counts) - min(counts) <= 1
 
     until(step, done)
 
@@ -323,11 +323,11 @@ def test_assignors(client: WireClient, other: WireClient, group: str) -> None:
         second.beat()
         return first.owned, second.owned
 
-    wanted = (
+    expected = (
         {(ids[one], index) for one in topics for index in (0, 1)},
         {(ids[one], 2) for one in topics},
     )
-    until(step, lambda found: found == wanted)
+    until(step, lambda answer: answer == expected)
 
 
 def test_a_subscription_that_changes(client: WireClient, group: str, topic: str) -> None:
@@ -504,14 +504,14 @@ def test_reading_offsets_by_member_epoch(client: WireClient, group: str, topic: 
     member = Consumer(client, group, [topic])
     member.beat()
     member.commit(topic, 5)
-    found = {(topic, 0): (5, -1, "", 0)}
+    offsets = {(topic, 0): (5, -1, "", 0)}
     mine = member.member_id
 
     def fetch(member_id: str | None, epoch: int) -> int:
         code, read = fetch_offsets(
             client, group, {topic: [0]}, member_id=member_id, member_epoch=epoch
         )
-        assert code or read == found
+        assert code or read == offsets
         return code
 
     assert fetch(mine, FIRST) == 0
@@ -533,11 +533,11 @@ def test_groups_change_their_protocol_when_they_are_empty(
     member = Consumer(client, group, [topic])
     member.beat()
     assert len(member.owned) == 3
-    found = (0, {(topic, 0): (5, -1, "", 0)})
-    assert fetch_offsets(client, group, None) == found
+    committed = (0, {(topic, 0): (5, -1, "", 0)})
+    assert fetch_offsets(client, group, None) == committed
     assert classic.sync().error_code == UNKNOWN
     assert member.leave() == 0
     again = Member(other, group)
     stable(again)
-    assert fetch_offsets(client, group, None) == found
+    assert fetch_offsets(client, group, None) == committed
     assert member.code(member_epoch=FIRST) == NOT_FOUND

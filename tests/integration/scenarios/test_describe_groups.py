@@ -25,33 +25,33 @@ HOST = "/127.0.0.1"
 
 def classic(client: WireClient, group: str, version: int = CLASSIC) -> DescribedGroup:
     request = DescribeGroupsRequest(groups=[group])
-    (found,) = client.ask(request, version).groups
-    assert found.group_id == group
-    described: DescribedGroup = found
+    (answered,) = client.ask(request, version).groups
+    assert answered.group_id == group
+    described: DescribedGroup = answered
     return described
 
 
 def consumer(client: WireClient, group: str) -> ConsumerGroup:
     request = ConsumerGroupDescribeRequest(group_ids=[group])
-    (found,) = client.ask(request, NEWEST).groups
-    assert found.group_id == group
-    described: ConsumerGroup = found
+    (answered,) = client.ask(request, NEWEST).groups
+    assert answered.group_id == group
+    described: ConsumerGroup = answered
     return described
 
 
 def classic_in(client: WireClient, group: str, state: str) -> DescribedGroup:
-    found = until(lambda: classic(client, group), lambda one: one.group_state == state)
-    assert found.error_code == 0
-    return found
+    described = until(lambda: classic(client, group), lambda one: one.group_state == state)
+    assert described.error_code == 0
+    return described
 
 
 def consumer_in(client: WireClient, group: str, state: str, epoch: int) -> ConsumerGroup:
     def is_there(one: ConsumerGroup) -> bool:
         return (one.group_state, one.group_epoch) == (state, epoch)
 
-    found = until(lambda: consumer(client, group), is_there)
-    assert found.error_code == 0
-    return found
+    described = until(lambda: consumer(client, group), is_there)
+    assert described.error_code == 0
+    return described
 
 
 @pytest.fixture
@@ -78,10 +78,10 @@ def other(address: str) -> Iterator[WireClient]:
 
 
 def test_a_group_that_nobody_knows(client: WireClient, group: str) -> None:
-    found = classic(client, group)
-    assert (found.error_code, found.group_state) == (NOT_FOUND, "Dead")
-    assert found.error_message == f"Group {group} not found."
-    assert (found.protocol_type, found.protocol_data, found.members) == ("", "", [])
+    described = classic(client, group)
+    assert (described.error_code, described.group_state) == (NOT_FOUND, "Dead")
+    assert described.error_message == f"Group {group} not found."
+    assert (described.protocol_type, described.protocol_data, described.members) == ("", "", [])
     for version in (0, 5):
         older = classic(client, group, version)
         assert (older.error_code, older.group_state) == (0, "Dead")
@@ -97,8 +97,8 @@ def test_a_group_without_a_name(client: WireClient, group: str) -> None:
 
 def test_several_groups_at_once(client: WireClient, group: str) -> None:
     asked = [group, f"{group}-2"]
-    found = client.ask(DescribeGroupsRequest(groups=asked), CLASSIC).groups
-    assert sorted(one.group_id for one in found) == asked, "Kafka answers in any order"
+    groups = client.ask(DescribeGroupsRequest(groups=asked), CLASSIC).groups
+    assert sorted(one.group_id for one in groups) == asked, "Kafka answers in any order"
     newer = client.ask(ConsumerGroupDescribeRequest(group_ids=asked), NEWEST).groups
     assert sorted(one.group_id for one in newer) == asked
     assert client.ask(DescribeGroupsRequest(groups=[]), CLASSIC).groups == []
@@ -106,8 +106,8 @@ def test_several_groups_at_once(client: WireClient, group: str) -> None:
 
 def test_a_group_that_only_commits(client: WireClient, group: str, topic: str) -> None:
     assert commit(client, group, topic, 5) == 0
-    found = classic_in(client, group, "Empty")
-    assert (found.protocol_type, found.members) == ("", [])
+    described = classic_in(client, group, "Empty")
+    assert (described.protocol_type, described.members) == ("", [])
     newer = consumer(client, group)
     assert newer.error_code == NOT_FOUND
     assert newer.error_message == f"Group {group} is not a consumer group."
@@ -148,9 +148,9 @@ def test_a_group_of_the_other_protocol(client: WireClient, group: str, topic: st
     member = Consumer(client, group, [topic])
     member.beat()
     consumer_in(client, group, "Stable", member.epoch)
-    found = classic(client, group)
-    assert (found.error_code, found.group_state) == (NOT_FOUND, "Dead")
-    assert found.error_message == f"Group {group} is not a classic group."
+    described = classic(client, group)
+    assert (described.error_code, described.group_state) == (NOT_FOUND, "Dead")
+    assert described.error_message == f"Group {group} is not a classic group."
 
 
 def test_a_consumer_group_from_its_first_member_to_its_last(
@@ -177,12 +177,12 @@ def test_a_consumer_group_from_its_first_member_to_its_last(
 
     both = until(step, lambda one: one.group_state == "Reconciling")
     assert (both.group_epoch, both.assignment_epoch) == (3, 3)
-    found = {one.member_id: one for one in both.members}
-    assert found[second.member_id].instance_id == "static"
-    assert found[second.member_id].assignment.topic_partitions == []
-    (wanted,) = found[second.member_id].target_assignment.topic_partitions
-    (left,) = found[first.member_id].target_assignment.topic_partitions
-    assert sorted([*wanted.partitions, *left.partitions]) == [0, 1, 2]
+    members = {one.member_id: one for one in both.members}
+    assert members[second.member_id].instance_id == "static"
+    assert members[second.member_id].assignment.topic_partitions == []
+    (target,) = members[second.member_id].target_assignment.topic_partitions
+    (left,) = members[first.member_id].target_assignment.topic_partitions
+    assert sorted([*target.partitions, *left.partitions]) == [0, 1, 2]
     assert first.leave() == second.leave() == 0
     empty = consumer_in(client, group, "Empty", 5)
     assert (empty.members, empty.assignment_epoch) == ([], 5)
@@ -196,8 +196,8 @@ def test_a_regular_expression(client: WireClient, group: str, topic: str) -> Non
         return bool(member.owned)
 
     until(step, bool)
-    found = until(lambda: consumer(client, group), lambda one: one.group_state == "Stable")
-    (one,) = found.members
+    described = until(lambda: consumer(client, group), lambda one: one.group_state == "Stable")
+    (one,) = described.members
     assert (one.subscribed_topic_names, one.subscribed_topic_regex) == ([], f"{topic}.*")
     (owned,) = one.assignment.topic_partitions
     assert (owned.topic_name, sorted(owned.partitions)) == (topic, [0, 1, 2])

@@ -143,10 +143,10 @@ def test_reading(sides: list[Side], seed: int) -> None:
             "partition_max_bytes": source.randrange(3000),
             "max_bytes": source.randrange(3000),
         }
-        found = [side.client.fetch(side.topic, offset, **limits) for side in sides]
+        answers = [side.client.fetch(side.topic, offset, **limits) for side in sides]
         seen = {
             (one.error_code, one.high_watermark, one.log_start_offset, bytes(one.records or b""))
-            for one in found
+            for one in answers
         }
         assert len(seen) == 1, (offset, limits)
         timestamp = source.randrange(-6, 11_000)

@@ -112,11 +112,11 @@ class Side:
         )
 
     def offsets(self, member: Member, epoch: int) -> tuple[int, dict[tuple[str, int], int]]:
-        code, found = fetch_offsets(
+        code, offsets = fetch_offsets(
             self.client, self.group, None, member_id=member.member_id, member_epoch=epoch
         )
         letter_of = {name: letter for letter, name in self.names.items()}
-        return code, {(letter_of[name], index): one[0] for (name, index), one in found.items()}
+        return code, {(letter_of[name], index): one[0] for (name, index), one in offsets.items()}
 
     # ---- fetch sessions ----
 
@@ -244,13 +244,13 @@ def test_members_that_come_and_go_and_err(sides: list[Side], seed: int) -> None:
         if kind in ("commit", "read"):
             epoch = max(0, member.epoch + source.choice([0, 0, -1, 1]))
             letter, partition = source.choice(PREFIXES), source.randrange(PARTITIONS)
-            found: list[object] = [
+            answers: list[object] = [
                 side.commit(member, letter, partition, epoch, step)
                 if kind == "commit"
                 else side.offsets(member, epoch)
                 for side in sides
             ]
-            assert found[0] == found[1], (kind, member, epoch, letter, partition, history[-12:])
+            assert answers[0] == answers[1], (kind, member, epoch, letter, partition, history[-12:])
             continue
         if member.epoch == 0 and kind != "epoch":
             kind = "join"

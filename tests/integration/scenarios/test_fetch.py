@@ -45,9 +45,9 @@ def test_offsets_of_a_log(client: WireClient, topic: str) -> None:
         assert client.produce(topic, batch(2, timestamp=timestamp)).error_code == 0
 
     def at(timestamp: int) -> tuple[int, int, int]:
-        found = list_offset(client, topic, timestamp)
-        assert found.error_code == 0
-        return found.offset, found.timestamp, found.leader_epoch
+        answer = list_offset(client, topic, timestamp)
+        assert answer.error_code == 0
+        return answer.offset, answer.timestamp, answer.leader_epoch
 
     assert at(LATEST) == (6, -1, 0)
     assert at(EARLIEST) == (0, -1, 0)
@@ -61,19 +61,19 @@ def test_offsets_of_a_log(client: WireClient, topic: str) -> None:
 
 
 def test_offsets_of_an_empty_log(client: WireClient, topic: str) -> None:
-    found = {
+    offsets = {
         timestamp: list_offset(client, topic, timestamp).offset
         for timestamp in (LATEST, EARLIEST, MAX_TIMESTAMP, -4, -5, 0)
     }
-    assert found == {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: -1, -4: 0, -5: -1, 0: -1}
+    assert offsets == {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: -1, -4: 0, -5: -1, 0: -1}
 
 
 @pytest.mark.parametrize("version", range(1, 12))
 def test_special_timestamps_came_one_by_one(client: WireClient, topic: str, version: int) -> None:
     since = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, -4: 8, -5: 9, -6: 11, -7: 99}
     for timestamp, first in since.items():
-        found = list_offset(client, topic, timestamp, version=version)
-        assert found.error_code == (0 if version >= first else errors.UnsupportedVersion.code)
+        answer = list_offset(client, topic, timestamp, version=version)
+        assert answer.error_code == (0 if version >= first else errors.UnsupportedVersion.code)
 
 
 def test_offsets_of_what_is_not_there(client: WireClient, topic: str) -> None:
@@ -100,10 +100,10 @@ def test_every_version_fetches_what_was_produced(
 ) -> None:
     client.produce(topic, batch(2, value=b"a"))
     client.produce(topic, batch(1, value=b"b"))
-    found = client.fetch(topic, 0, version=version)
-    assert (found.error_code, found.high_watermark, found.last_stable_offset) == (0, 3, 3)
-    assert found.aborted_transactions is None
-    stored = list(read_batches(found.records or b""))
+    data = client.fetch(topic, 0, version=version)
+    assert (data.error_code, data.high_watermark, data.last_stable_offset) == (0, 3, 3)
+    assert data.aborted_transactions is None
+    stored = list(read_batches(data.records or b""))
     assert [(one.base_offset, one.last_offset) for one in stored] == [(0, 1), (2, 2)]
     assert [r.value for one in stored for r in one.records()] == [b"a", b"a", b"b"]
 
@@ -143,9 +143,9 @@ def test_fetch_by_topic_id(client: WireClient, topic: str) -> None:
         partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
         topics = [FetchTopic(topic_id=asked, partitions=[partition])]
         request = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, topics=topics)
-        found = client.ask(request, version).responses[0]
-        data = found.partitions[0]
-        return found.topic_id, data.error_code, len(data.records)
+        answer = client.ask(request, version).responses[0]
+        data = answer.partitions[0]
+        return answer.topic_id, data.error_code, len(data.records)
 
     for version in (13, 14, 15, 16):
         assert fetch(topic_id, version) == (topic_id, 0, len(batch()))
@@ -187,8 +187,8 @@ def test_partitions_share_the_budget_in_their_order(client: WireClient, topic: s
             max_bytes=max_bytes,
             topics=[FetchTopic(topic=topic, partitions=asked)],
         )
-        found = client.ask(request, 12).responses[0].partitions
-        return [(one.partition_index, len(one.records)) for one in found]
+        partitions = client.ask(request, 12).responses[0].partitions
+        return [(one.partition_index, len(one.records)) for one in partitions]
 
     assert fetched(10) == [(2, size), (0, 0), (1, 0)]
     assert fetched(2 * size - 1) == [(2, size), (0, 0), (1, 0)]
@@ -233,9 +233,9 @@ def test_read_committed_lists_aborted_transactions(client: WireClient, topic: st
         isolation_level=1,
         topics=[FetchTopic(topic=topic, partitions=[asked])],
     )
-    found = client.ask(request, 12).responses[0].partitions[0]
-    assert found.aborted_transactions == []
-    assert len(found.records) == len(batch())
+    data = client.ask(request, 12).responses[0].partitions[0]
+    assert data.aborted_transactions == []
+    assert len(data.records) == len(batch())
 
 
 @pytest.mark.parametrize("version", [12, 16, 18])
@@ -268,8 +268,8 @@ def test_epochs_that_the_reader_has_gone_through(
 def test_min_bytes_above_max_bytes(client: WireClient, topic: str) -> None:
     client.produce(topic, batch(1))
     start = time.monotonic()
-    found = client.fetch(topic, 0, min_bytes=1 << 20, max_bytes=50, max_wait_ms=8000)
-    assert len(found.records or b"") == len(batch(1))
+    data = client.fetch(topic, 0, min_bytes=1 << 20, max_bytes=50, max_wait_ms=8000)
+    assert len(data.records or b"") == len(batch(1))
     assert time.monotonic() - start < 5
 
 
@@ -284,8 +284,8 @@ def test_where_leader_epochs_end(client: WireClient, topic: str, version: int) -
         request = OffsetForLeaderEpochRequest(
             topics=[OffsetForLeaderTopic(topic=topic, partitions=[asked])]
         )
-        found = client.ask(request, version).topics[0].partitions[0]
-        return found.error_code, found.leader_epoch, found.end_offset
+        answer = client.ask(request, version).topics[0].partitions[0]
+        return answer.error_code, answer.leader_epoch, answer.end_offset
 
     assert end(0) == (0, 0, 3)
     assert end(0, current=0) == (0, 0, 3)
@@ -304,16 +304,16 @@ def test_deleted_records(client: WireClient, topic: str) -> None:
         request = DeleteRecordsRequest(
             topics=[DeleteRecordsTopic(name=topic, partitions=[asked])], timeout_ms=5000
         )
-        found = client.ask(request, 2).topics[0].partitions[0]
-        return found.error_code, found.low_watermark
+        answer = client.ask(request, 2).topics[0].partitions[0]
+        return answer.error_code, answer.low_watermark
 
     out = (errors.OffsetOutOfRange.code, -1)
     assert delete(5) == delete(-2) == out
     assert delete(3) == (0, 3)
     assert delete(1) == (0, 3)
     assert client.fetch(topic, 2).error_code == errors.OffsetOutOfRange.code
-    found = client.fetch(topic, 3)
-    assert (found.log_start_offset, len(found.records or b"")) == (3, len(batch(2)))
+    data = client.fetch(topic, 3)
+    assert (data.log_start_offset, len(data.records or b"")) == (3, len(batch(2)))
     assert list_offset(client, topic, EARLIEST).offset == 3
     assert delete(-1) == (0, 4)
     assert client.fetch(topic, 4).error_code == 0

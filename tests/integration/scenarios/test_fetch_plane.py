@@ -74,10 +74,14 @@ class Reader:
             for chunk in self.streams.take_chunks(100):
                 assert not chunk.broken
                 assert chunk.asked_offset == self.positions[chunk.stream_id]
-                for it in read_batches(chunk.data).batches:
-                    it.check_crc()
-                    wanted = [one.value for one in it.records() if one.offset >= chunk.asked_offset]
-                    self.values[chunk.stream_id] += wanted
+                for record_batch in read_batches(chunk.data).batches:
+                    record_batch.check_crc()
+                    values = [
+                        one.value
+                        for one in record_batch.records()
+                        if one.offset >= chunk.asked_offset
+                    ]
+                    self.values[chunk.stream_id] += values
                 self.positions[chunk.stream_id] = chunk.next_offset
                 chunk_done(chunk)
 

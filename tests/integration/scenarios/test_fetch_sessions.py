@@ -118,9 +118,9 @@ def test_a_new_log_start_is_told(session: Session) -> None:
     session.client.produce(session.topic, batch(3))
     assert told(session.fetch({0: 3})) == [(0, 3, 0)]
     session.client.delete_records(session.topic, 0, 2)
-    found = session.fetch()
-    assert told(found) == [(0, 3, 0)]
-    assert found.responses[0].partitions[0].log_start_offset == 2
+    answer = session.fetch()
+    assert told(answer) == [(0, 3, 0)]
+    assert answer.responses[0].partitions[0].log_start_offset == 2
 
 
 def test_partitions_are_added_and_forgotten(session: Session) -> None:
@@ -196,8 +196,8 @@ def test_errors_are_told_until_they_are_gone(session: Session) -> None:
 
     def codes(response: FetchResponse) -> list[tuple[int, int]]:
         assert response.error_code == 0
-        found = [one for topic in response.responses for one in topic.partitions]
-        return [(one.partition_index, one.error_code) for one in found]
+        partitions = [one for topic in response.responses for one in topic.partitions]
+        return [(one.partition_index, one.error_code) for one in partitions]
 
     assert codes(session.fetch({0: 5, 1: 0})) == [(0, out), (1, 0)]
     assert codes(session.fetch()) == [(0, out)]
@@ -222,15 +222,15 @@ def test_a_partition_that_does_not_exist_is_told_each_time(session: Session) -> 
     unknown = errors.UnknownTopicOrPartition.code
     for _ in range(2):
         response = session.fetch({0: 0, 7: 0} if session.epoch == 0 else None)
-        found = {one.partition_index: one.error_code for one in response.responses[-1].partitions}
-        assert found[7] == unknown
+        codes = {one.partition_index: one.error_code for one in response.responses[-1].partitions}
+        assert codes[7] == unknown
 
 
 def test_a_topic_id_that_nobody_has(client: WireClient, topic: str) -> None:
     session = Session(client, topic, IDS)
     session.topic_id = UNKNOWN_ID
-    found = session.fetch({0: 0}).responses[0]
-    assert (found.topic_id, found.partitions[0].error_code) == (
+    answer = session.fetch({0: 0}).responses[0]
+    assert (answer.topic_id, answer.partitions[0].error_code) == (
         UNKNOWN_ID,
         errors.UnknownTopicId.code,
     )

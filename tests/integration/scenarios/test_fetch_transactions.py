@@ -164,9 +164,9 @@ class World:
             isolation_level=isolation,
             topics=[FetchTopic(topic=self.topic, partitions=[asked])],
         )
-        found: PartitionData = self.client.ask(request, 12).responses[0].partitions[0]
-        assert found.error_code == 0
-        return found
+        data: PartitionData = self.client.ask(request, 12).responses[0].partitions[0]
+        assert data.error_code == 0
+        return data
 
 
 @pytest.fixture(params=[pytest.param("real", marks=pytest.mark.broker), "embedded"])
@@ -181,8 +181,8 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 
 def spans(data: PartitionData) -> list[tuple[int, int, bool]]:
-    found = read_batches(data.records or b"")
-    return [(one.base_offset, one.last_offset, one.is_control) for one in found]
+    batches = read_batches(data.records or b"")
+    return [(one.base_offset, one.last_offset, one.is_control) for one in batches]
 
 
 def test_an_open_transaction_holds_back_what_follows_it(world: World) -> None:
@@ -190,19 +190,19 @@ def test_an_open_transaction_holds_back_what_follows_it(world: World) -> None:
     producer = world.producer()
     producer.write(2)
     world.client.produce(world.topic, batch(1))
-    found = world.fetch(0)
-    assert (found.last_stable_offset, found.high_watermark) == (2, 5)
-    assert (spans(found), found.aborted_transactions) == ([(0, 1, False)], [])
+    data = world.fetch(0)
+    assert (data.last_stable_offset, data.high_watermark) == (2, 5)
+    assert (spans(data), data.aborted_transactions) == ([(0, 1, False)], [])
     beyond = world.fetch(3)
     assert (beyond.records, beyond.aborted_transactions) == (b"", [])
     everything = world.fetch(0, isolation=0)
     assert spans(everything) == [(0, 1, False), (2, 3, False), (4, 4, False)]
     assert (everything.last_stable_offset, everything.aborted_transactions) == (2, None)
     producer.end(commit=True)
-    found = world.fetch(0)
-    assert (found.last_stable_offset, found.aborted_transactions) == (6, [])
-    assert spans(found) == [(0, 1, False), (2, 3, False), (4, 4, False), (5, 5, True)]
-    marker = read_batches(found.records or b"")[-1].control_record()
+    data = world.fetch(0)
+    assert (data.last_stable_offset, data.aborted_transactions) == (6, [])
+    assert spans(data) == [(0, 1, False), (2, 3, False), (4, 4, False), (5, 5, True)]
+    marker = read_batches(data.records or b"")[-1].control_record()
     assert marker.type == ControlType.COMMIT
 
 
@@ -216,9 +216,9 @@ def test_aborted_transactions_come_in_the_order_of_their_ends(world: World) -> N
     second.end(commit=False)
 
     def listed(offset: int) -> list[tuple[int, int]]:
-        found = world.fetch(offset).aborted_transactions
-        assert found is not None
-        return [(one.producer_id, one.first_offset) for one in found]
+        aborted = world.fetch(offset).aborted_transactions
+        assert aborted is not None
+        return [(one.producer_id, one.first_offset) for one in aborted]
 
     one, two = (first.producer_id, 0), (second.producer_id, 1)
     assert listed(0) == [two, one, (second.producer_id, 4)]
@@ -236,9 +236,9 @@ def test_offsets_as_a_committed_reader_sees_them(world: World) -> None:
     world.client.produce(world.topic, batch(1, timestamp=5000))
 
     def offset(timestamp: int, isolation: int) -> tuple[int, int]:
-        found = list_offset(world.client, world.topic, timestamp, isolation=isolation)
-        assert found.error_code == 0
-        return found.offset, found.leader_epoch
+        answer = list_offset(world.client, world.topic, timestamp, isolation=isolation)
+        assert answer.error_code == 0
+        return answer.offset, answer.leader_epoch
 
     assert offset(LATEST, 0) == (4, 0)
     assert offset(LATEST, READ_COMMITTED) == (2, 0)

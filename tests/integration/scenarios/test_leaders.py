@@ -105,22 +105,22 @@ def new_topic(clients: dict[int, WireClient], replicas: int = 3, **config: str) 
         CreatableTopicConfig(name=key.replace("_", "."), value=value)
         for key, value in config.items()
     ]
-    wanted = CreatableTopic(
+    creatable = CreatableTopic(
         name=unique_name(), num_partitions=1, replication_factor=replicas, configs=configs
     )
-    assert create(clients[1], wanted)[0].error_code == 0
-    leader = wait_for_leader(clients, wanted.name, ())
-    clients[leader].wait_for_topic(wanted.name)
-    return wanted.name
+    assert create(clients[1], creatable)[0].error_code == 0
+    leader = wait_for_leader(clients, creatable.name, ())
+    clients[leader].wait_for_topic(creatable.name)
+    return creatable.name
 
 
 def wait_for_leader(clients: dict[int, WireClient], topic: str, excluded: tuple[int, ...]) -> int:
     """Return the leader of a topic's only partition that all of the brokers name."""
 
     def probe() -> int:
-        found = {leader_of(client.metadata(topic).topics[0]) for client in clients.values()}
-        agreed = len(found) == 1 and -1 not in found and not found & set(excluded)
-        return found.pop() if agreed else 0
+        leaders = {leader_of(client.metadata(topic).topics[0]) for client in clients.values()}
+        agreed = len(leaders) == 1 and -1 not in leaders and not leaders & set(excluded)
+        return leaders.pop() if agreed else 0
 
     return eventually(probe, f"one leader of {topic!r}")
 
@@ -178,9 +178,9 @@ def test_a_replica_serves_fetches_since_version_11(clients: dict[int, WireClient
     refused = follower.fetch(topic, 0, version=10)
     assert refused.error_code == errors.NotLeaderOrFollower.code
     for version in (11, 12):
-        found = follower.fetch(topic, 0, max_wait_ms=2000, version=version)
-        assert found.error_code == 0
-        assert len(read_batches(found.records or b"")) == 1
+        data = follower.fetch(topic, 0, max_wait_ms=2000, version=version)
+        assert data.error_code == 0
+        assert len(read_batches(data.records or b"")) == 1
 
 
 def test_a_reader_is_sent_to_the_replica_in_its_rack(clients: dict[int, WireClient]) -> None:
@@ -196,8 +196,8 @@ def test_a_reader_is_sent_to_the_replica_in_its_rack(clients: dict[int, WireClie
             rack_id=rack,
             topics=[FetchTopic(topic=topic, partitions=[asked])],
         )
-        found = clients[node_id].ask(request, version).responses[0].partitions[0]
-        return found.error_code, found.preferred_read_replica, len(found.records)
+        data = clients[node_id].ask(request, version).responses[0].partitions[0]
+        return data.error_code, data.preferred_read_replica, len(data.records)
 
     size = len(batch(3))
     # The leader hears of the replica's end.

@@ -81,10 +81,10 @@ def test_every_version_reads(client: WireClient, group: str, topic: str, version
     commit(client, group, topic, 5, leader_epoch=2)
     topics = [OffsetFetchRequestTopic(name=topic, partition_indexes=[0, 1])]
     answer = client.ask(OffsetFetchRequest(group_id=group, topics=topics), version)
-    found = [
+    rows = [
         (one.committed_offset, one.metadata, one.error_code) for one in answer.topics[0].partitions
     ]
-    assert (answer.error_code, found) == (0, [(5, "", 0), (-1, "", 0)])
+    assert (answer.error_code, rows) == (0, [(5, "", 0), (-1, "", 0)])
     epochs = [one.committed_leader_epoch for one in answer.topics[0].partitions]
     assert epochs == ([2, -1] if version >= 5 else [-1, -1])
     if version >= 2:
@@ -138,8 +138,8 @@ def by_id(client: WireClient, group: str, *topic_ids: bytes) -> dict[bytes, tupl
     answer = client.ask(request, 10).groups[0]
     assert answer.error_code == 0
     return {
-        it.topic_id: (it.partitions[0].committed_offset, it.partitions[0].error_code)
-        for it in answer.topics
+        topic.topic_id: (topic.partitions[0].committed_offset, topic.partitions[0].error_code)
+        for topic in answer.topics
     }
 
 
@@ -227,10 +227,10 @@ def test_positions_go_with_their_topic(client: WireClient, group: str, topic: st
     assert delete(client, DeleteTopicState(name=gone))[0].error_code == 0
     client.wait_for_topic(gone, gone=True)
     kept = (0, {(topic, 0): (6, -1, "", 0)})
-    until(lambda: fetch_offsets(client, group, None), lambda found: found == kept)
+    until(lambda: fetch_offsets(client, group, None), lambda offsets: offsets == kept)
 
 
 def test_stable_positions(client: WireClient, group: str, topic: str) -> None:
     commit(client, group, topic, 5)
-    found = fetch_offsets(client, group, {topic: [0]}, require_stable=True)
-    assert found == (0, {(topic, 0): (5, -1, "", 0)})
+    offsets = fetch_offsets(client, group, {topic: [0]}, require_stable=True)
+    assert offsets == (0, {(topic, 0): (5, -1, "", 0)})

@@ -99,10 +99,10 @@ def test_records_that_are_refused_are_named(client: WireClient, topic: str, vers
         builder.append(None, b"v", now + (7_200_000 if number in (1, 4) else 0))
     refused = client.produce(topic, builder.build(), version=version)
     assert refused.error_code == errors.InvalidTimestamp.code
-    named = [it.batch_index for it in refused.record_errors]
+    named = [error.batch_index for error in refused.record_errors]
     assert named == ([1, 4] if version >= 8 else [])
-    words = [it.batch_index_error_message or "" for it in refused.record_errors]
-    assert all("imestamp" in it for it in words)
+    words = [error.batch_index_error_message or "" for error in refused.record_errors]
+    assert all("imestamp" in text for text in words)
     assert list_offset(client, topic, LATEST).offset == 0
 
 

@@ -119,16 +119,16 @@ def test_all_settings_have_kafkas_types_and_defaults(client: WireClient) -> None
         resource_type=TOPIC, resource_name=topic, configuration_keys=None
     )
     (result,) = client.ask(DescribeConfigsRequest(resources=[resource]), 4).results
-    found = {it.name: (it.value, it.config_type) for it in result.configs}
-    assert len(found) == 37
-    assert found.pop("retention.ms")[1] == 5
-    assert found["segment.bytes"] == ("1073741824", 3)
-    assert found["cleanup.policy"] == ("delete", 7)
-    assert found["compression.lz4.level"] == ("9", 3)
-    assert found["max.decompressed.message.bytes"] == ("2147483639", 3)
-    assert found["min.cleanable.dirty.ratio"] == ("0.5", 6)
-    assert found["preallocate"] == ("false", 1)
-    assert found["flush.ms"] == (str(LARGEST), 5)
+    settings = {entry.name: (entry.value, entry.config_type) for entry in result.configs}
+    assert len(settings) == 37
+    assert settings.pop("retention.ms")[1] == 5
+    assert settings["segment.bytes"] == ("1073741824", 3)
+    assert settings["cleanup.policy"] == ("delete", 7)
+    assert settings["compression.lz4.level"] == ("9", 3)
+    assert settings["max.decompressed.message.bytes"] == ("2147483639", 3)
+    assert settings["min.cleanable.dirty.ratio"] == ("0.5", 6)
+    assert settings["preallocate"] == ("false", 1)
+    assert settings["flush.ms"] == (str(LARGEST), 5)
 
 
 def keyless(*indexes: int, count: int, timestamp: int | None = None) -> bytes:
@@ -145,7 +145,7 @@ def test_a_compacted_topic_takes_no_record_without_a_key(client: WireClient, pol
     topic = new_topic(client, cleanup_policy=policy)
     refused = client.produce(topic, keyless(1, 3, count=4))
     assert refused.error_code == errors.InvalidRecord.code
-    assert [it.batch_index for it in refused.record_errors] == [1, 3]
+    assert [error.batch_index for error in refused.record_errors] == [1, 3]
     assert client.produce(topic, batch()).error_code == 0
 
 
@@ -153,7 +153,7 @@ def test_a_record_may_lack_its_key_and_have_a_wrong_time(client: WireClient) -> 
     topic = new_topic(client, cleanup_policy="compact", message_timestamp_before_max_ms="1000")
     refused = client.produce(topic, keyless(1, count=3, timestamp=5))
     assert refused.error_code == errors.InvalidTimestamp.code
-    assert [it.batch_index for it in refused.record_errors] == [0, 1, 2]
+    assert [error.batch_index for error in refused.record_errors] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

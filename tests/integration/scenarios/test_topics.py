@@ -56,16 +56,16 @@ def test_a_topic_is_created_described_and_deleted(client: WireClient) -> None:
 @pytest.mark.parametrize("version", range(2, 8))
 def test_every_version_creates(client: WireClient, version: int) -> None:
     name = unique_name()
-    wanted = CreatableTopic(name=name, num_partitions=2, replication_factor=1)
-    assert create(client, wanted, version=version)[0].error_code == 0
+    creatable = CreatableTopic(name=name, num_partitions=2, replication_factor=1)
+    assert create(client, creatable, version=version)[0].error_code == 0
     assert len(client.wait_for_topic(name).partitions) == 2
 
 
 def test_validate_only_makes_nothing(client: WireClient) -> None:
-    wanted = CreatableTopic(name=unique_name(), num_partitions=1, replication_factor=1)
-    assert create(client, wanted, validate_only=True)[0].error_code == 0
-    found = client.metadata(wanted.name).topics[0]
-    assert found.error_code == errors.UnknownTopicOrPartition.code
+    creatable = CreatableTopic(name=unique_name(), num_partitions=1, replication_factor=1)
+    assert create(client, creatable, validate_only=True)[0].error_code == 0
+    metadata = client.metadata(creatable.name).topics[0]
+    assert metadata.error_code == errors.UnknownTopicOrPartition.code
 
 
 def assignment(*replicas: tuple[int, list[int]]) -> dict[str, Any]:
@@ -141,13 +141,13 @@ def test_a_name_that_is_there_twice_is_refused_and_the_others_are_made(client: W
 
 def test_deleting_names_and_ids(client: WireClient, topic: str) -> None:
     topic_id = client.metadata(topic).topics[0].topic_id
-    wanted = [
+    expected = [
         (DeleteTopicState(name=unique_name(), topic_id=NO_ID), errors.UnknownTopicOrPartition.code),
         (DeleteTopicState(name=None, topic_id=UNKNOWN_ID), errors.UnknownTopicId.code),
         (DeleteTopicState(name=topic, topic_id=topic_id), errors.InvalidRequest.code),
         (DeleteTopicState(name=None, topic_id=topic_id), 0),
     ]
-    for state, code in wanted:
+    for state, code in expected:
         assert delete(client, state)[0].error_code == code
     client.wait_for_topic(topic, gone=True)
 
@@ -162,9 +162,9 @@ def test_every_version_of_metadata_describes(client: WireClient, topic: str, ver
     response = client.metadata(topic, version=version, auto_create=version < 4)
     assert [broker.node_id for broker in response.brokers] == [1]
     assert (response.cluster_id is not None) == (version >= 2)
-    found = response.topics[0]
-    assert (found.error_code, found.name, len(found.partitions)) == (0, topic, 3)
-    assert (found.topic_id != NO_ID) == (version >= 10)
+    metadata = response.topics[0]
+    assert (metadata.error_code, metadata.name, len(metadata.partitions)) == (0, topic, 3)
+    assert (metadata.topic_id != NO_ID) == (version >= 10)
 
 
 def test_all_topics_or_none(client: WireClient, topic: str) -> None:
@@ -180,8 +180,8 @@ def test_metadata_by_id(client: WireClient, topic: str) -> None:
 
     def ask(version: int, **fields: Any) -> tuple[object, int]:
         request = MetadataRequest(topics=[MetadataRequestTopic(**fields)])
-        found = client.ask(request, version).topics[0]
-        return found.name, found.error_code
+        metadata = client.ask(request, version).topics[0]
+        return metadata.name, metadata.error_code
 
     assert ask(12, name=None, topic_id=topic_id) == (topic, 0)
     assert ask(12, name=topic, topic_id=topic_id) == (topic, 0)
@@ -223,12 +223,15 @@ def test_the_settings_of_a_topic(client: WireClient, version: int) -> None:
     name = new_topic(client, max_message_bytes="5000")
     result = configs(client, name, ["max.message.bytes", "cleanup.policy", "nonsense"], version)
     assert result.error_code == 0
-    found = {it.name: (it.value, it.config_source, it.is_sensitive) for it in result.configs}
-    assert found == {
+    settings = {
+        entry.name: (entry.value, entry.config_source, entry.is_sensitive)
+        for entry in result.configs
+    }
+    assert settings == {
         "max.message.bytes": ("5000", SET_FOR_THE_TOPIC, False),
         "cleanup.policy": ("delete", DEFAULT, False),
     }
-    every = {it.name: it.value for it in configs(client, name, None, version).configs}
+    every = {entry.name: entry.value for entry in configs(client, name, None, version).configs}
     assert every["max.message.bytes"] == "5000"
     assert every["message.timestamp.type"] == "CreateTime"
 

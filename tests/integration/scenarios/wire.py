@@ -202,8 +202,8 @@ class WireClient:
     def _leads(self, topic: MetadataResponseTopic) -> bool:
         """Tell whether the broker acts as leader: metadata may know of it a moment earlier."""
         assert topic.name is not None
-        found = [self.fetch(topic.name, 0, partition=p.partition_index) for p in topic.partitions]
-        return not any(one.error_code for one in found)
+        answers = [self.fetch(topic.name, 0, partition=p.partition_index) for p in topic.partitions]
+        return not any(one.error_code for one in answers)
 
 
 def produce_request(

@@ -96,7 +96,9 @@ class Client:
     def answer(self, token: int = 0) -> bytes | None:
         """Wait for the answer to a request: its bytes, None if the link was closed."""
         eventually(lambda: self._has(EVENT_RESPONSE, token), timeout=HANGS_AFTER)
-        return next(it[5] for it in self.events if it[0] == EVENT_RESPONSE and it[4] == token)
+        return next(
+            event[5] for event in self.events if event[0] == EVENT_RESPONSE and event[4] == token
+        )
 
     def has_answer(self, token: int = 0) -> bool:
         """Return whether the answer is there."""
@@ -109,11 +111,13 @@ class Client:
 
     def _has(self, kind: int, token: int) -> bool:
         self.events += self.plane.take_events()
-        return any(it[0] == kind and it[4] == token for it in self.events)
+        return any(event[0] == kind and event[4] == token for event in self.events)
 
     def _ended(self, link_id: int) -> Any:
         self.events += self.plane.take_events()
-        ends = (it for it in self.events if it[0] == EVENT_LINK_CLOSED and it[1] == link_id)
+        ends = (
+            event for event in self.events if event[0] == EVENT_LINK_CLOSED and event[1] == link_id
+        )
         return next(ends, None)
 
 

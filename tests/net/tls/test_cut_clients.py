@@ -139,7 +139,7 @@ def test_links_that_are_cut_anywhere(
     assert after > 500
     assert failed.keys() <= {"KafkaConnectionError"}
     values = [record.value for record in secure_broker.records("t")]
-    assert values == [b"%d" % it for it in range(number + 1)]
+    assert values == [b"%d" % index for index in range(number + 1)]
 
 
 @pytest.mark.parametrize("reset", [False, True])

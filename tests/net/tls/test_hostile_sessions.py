@@ -238,11 +238,11 @@ class Native:
             OSError: it is not a shared library of its own.
         """
         maps = Path("/proc/self/maps").read_text().splitlines()
-        found = {line.split()[-1] for line in maps if "libssl" in line}
-        if not found:
+        libraries = {line.split()[-1] for line in maps if "libssl" in line}
+        if not libraries:
             raise OSError("Python's ssl has no libssl of its own")
         self.count = 0
-        self._library = ctypes.CDLL(found.pop())
+        self._library = ctypes.CDLL(libraries.pop())
         self._library.SSL_key_update.argtypes = [ctypes.c_void_p, ctypes.c_int]
         self._library.SSL_new_session_ticket.argtypes = [ctypes.c_void_p]
         self._library.SSL_version.argtypes = [ctypes.c_void_p]

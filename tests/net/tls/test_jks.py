@@ -80,9 +80,9 @@ def test_of_a_key_its_own_certificate_is_trusted(own: Certificate, tmp_path: Pat
     key = jks.PrivateKeyEntry.new("own", [b"own", b"authority"], b"key", "rsa_raw")
     entries = [key, jks.TrustedCertEntry.new("ca", b"another")]
     store = write_store(tmp_path / "both.jks", entries)
-    found = read_jks(Blob("JKS", Path(str(store.location)).read_bytes(), b"changeit"), "place")
-    assert found.trusted == (b"another", b"own")
-    assert found.chain == (b"own", b"authority")
+    contents = read_jks(Blob("JKS", Path(str(store.location)).read_bytes(), b"changeit"), "place")
+    assert contents.trusted == (b"another", b"own")
+    assert contents.chain == (b"own", b"authority")
 
 
 def test_a_wrong_password_of_a_jks_file(authority: CertificateAuthority, tmp_path: Path) -> None:

@@ -161,38 +161,38 @@ def check(history: History, logs: Logs, promises: Promises) -> list[Anomaly]:
         logs: of all partitions.
         promises: what holds in this world.
     """
-    places, found = _read_logs(history, logs)
+    places, anomalies = _read_logs(history, logs)
     if promises.once:
-        found += _duplicates(places)
+        anomalies += _duplicates(places)
     if promises.ordered:
-        found += _misordered(logs)
+        anomalies += _misordered(logs)
     for sent in history.sent:
-        found += _completion(sent, promises)
-        found += _place(sent, places.get(sent.number, []), promises)
+        anomalies += _completion(sent, promises)
+        anomalies += _place(sent, places.get(sent.number, []), promises)
     if promises.acknowledged_is_written:
-        found += _vanished(history, places)
-    found += _lost_count(history, promises)
-    found += _totals(history)
-    return found
+        anomalies += _vanished(history, places)
+    anomalies += _lost_count(history, promises)
+    anomalies += _totals(history)
+    return anomalies
 
 
 def _read_logs(history: History, logs: Logs) -> tuple[dict[int, list[_Place]], list[Anomaly]]:
     """Return where each record is, and what does not belong where it is."""
     places: dict[int, list[_Place]] = defaultdict(list)
-    found = []
+    anomalies = []
     for (topic, partition), values in logs.items():
         for offset, value in enumerate(values):
             place = _Place(topic, partition, offset)
             read = read_value(value)
             if read is None or read[0] >= len(history.sent):
-                found.append(Anomaly(Kind.FOREIGN, f"{value!r} at {place}"))
+                anomalies.append(Anomaly(Kind.FOREIGN, f"{value!r} at {place}"))
                 continue
             number, said = read
             sent = history.sent[number]
             places[number].append(place)
             if sent.topic != topic or said != topic or sent.partition not in (None, partition):
-                found.append(Anomaly(Kind.MISROUTED, f"{_name(sent)} at {place}"))
-    return places, found
+                anomalies.append(Anomaly(Kind.MISROUTED, f"{_name(sent)} at {place}"))
+    return places, anomalies
 
 
 def _duplicates(places: Mapping[int, list[_Place]]) -> Iterator[Anomaly]:

@@ -10,7 +10,7 @@ class Clock:
     """A queue of things to do. Equal times are served in the order of their planning."""
 
     def __init__(self) -> None:
-        """Begin at second 1: zero means «never» to the data plane."""
+        """Start at second 1: zero means «never» to the data plane."""
         self.now = 1.0
         self._planned: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0

@@ -115,7 +115,7 @@ class FaultScript(abc.ABC):
         """Let kinds of failure go on until all is healed."""
 
     def _unleash(self, kinds: Sequence[Callable[[], object]]) -> list[int]:
-        """Begin one to three kinds of failure; return which."""
+        """Call one to three of these functions, chosen at random; return their indexes."""
         chosen = self._source.sample(range(len(kinds)), self._source.choice((1, 2, 3)))
         for kind in chosen:
             kinds[kind]()
@@ -287,8 +287,8 @@ class FaultScript(abc.ABC):
 
     def _is_there(self, topic: str, index: int) -> bool:
         """Return whether a partition exists; a topic may be created again with fewer."""
-        found = self._cluster.state.topics.get(topic)
-        return found is not None and index < len(found.partitions)
+        topic_state = self._cluster.state.topics.get(topic)
+        return topic_state is not None and index < len(topic_state.partitions)
 
     def _stale_metadata(self) -> str:
         """One broker describes the cluster as it is now, whatever happens later."""
@@ -300,7 +300,7 @@ class FaultScript(abc.ABC):
         }
 
         def rewrite(response: Any, asked: int) -> None:
-            ids = {it.name: it.topic_id for it in self._cluster.state.topics.values()}
+            ids = {state.name: state.topic_id for state in self._cluster.state.topics.values()}
             for topic in response.topics if asked == node else ():
                 for partition in topic.partitions:
                     leader = leaders.get((ids[topic.name], partition.partition_index))

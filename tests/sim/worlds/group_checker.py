@@ -143,7 +143,7 @@ class Ledger:
     """All that happens to one group."""
 
     def __init__(self, *, resets_jump: bool = False, resets_fail: bool = False) -> None:
-        """Begin with empty logs and no readers.
+        """Store what happens to a reader without a valid position.
 
         Args:
             resets_jump: who has no valid position goes on where brokers tell, whatever is before
@@ -210,7 +210,7 @@ class Ledger:
         old = self.logs[partition]
         self.logs[partition] = Log(former=[*old.former, old])
         for reader in self._readers:
-            reader.not_done = [it for it in reader.not_done if it[0] != partition]
+            reader.not_done = [record for record in reader.not_done if record[0] != partition]
             reading = reader.owned.get(partition)
             if reading is not None:
                 reading.commits_before = 0
@@ -226,10 +226,11 @@ class Ledger:
         positions = [log.commits[-1]] if log.commits else []
         owned = [reader.owned.get(partition) for reader in self._readers]
         readings = [reading for reading in owned if reading is not None]
-        positions += [it.position for it in readings if it.position is not None]
+        positions += [reading.position for reading in readings if reading.position is not None]
         # Whoever has the topic that is gone may commit for the new one after its owner has asked.
         asked_before = log.former and any(
-            it.commits_before == 0 and it.position is None and not it.is_former for it in readings
+            reading.commits_before == 0 and reading.position is None and not reading.is_former
+            for reading in readings
         )
         if not log.commits or asked_before or min(positions) < log.start:
             log.excuse(offset)

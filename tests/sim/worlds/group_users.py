@@ -537,14 +537,14 @@ class User(RebalanceListener):
     def on_partitions_assigned(
         self, consumer: Consumer, partitions: Collection[TopicPartition]
     ) -> None:
-        """Take note."""
+        """Log the partitions, and assign them to this reader in the ledger."""
         self._log(f"gets {sorted(partitions)}")
         self._ledger.assign(self._reader, sorted(partitions))
 
     def on_partitions_revoked(
         self, consumer: Consumer, partitions: Collection[TopicPartition]
     ) -> None:
-        """Take note, and perhaps commit."""
+        """Revoke the partitions in the ledger; commit before that, if the plan says so."""
         with self.giving_up(partitions):
             if self.commits_when_revoked:
                 self._try(self._commit_sync)
@@ -573,7 +573,7 @@ class User(RebalanceListener):
     def on_partitions_lost(
         self, consumer: Consumer, partitions: Collection[TopicPartition]
     ) -> None:
-        """Take note."""
+        """Log the partitions, and revoke them in the ledger without a commit."""
         self._log(f"has lost {sorted(partitions)}")
         self._homeless.difference_update(partitions)
         self._ledger.revoke(self._reader, partitions)

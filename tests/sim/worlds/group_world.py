@@ -212,7 +212,9 @@ class GroupWorld:
                 self._is_over = True
         elif self._quiet_since is None:
             self._quiet_since = now
-            self._quiet_turns = [(it.host, it.host.turns) for it in self.users if it.host]
+            self._quiet_turns = [
+                (member.host, member.host.turns) for member in self.users if member.host
+            ]
         elif now - self._quiet_since > QUIET:
             self._check_turns(now - self._quiet_since)
             self._write_last()
@@ -402,7 +404,8 @@ class GroupWorld:
         self.cluster.create_topic(
             name,
             assignment={
-                it.index: [1 + node % self.plan.nodes for node in it.replicas] for it in partitions
+                former.index: [1 + node % self.plan.nodes for node in former.replicas]
+                for former in partitions
             },
         )
         for partition in partitions:

@@ -95,7 +95,7 @@ class SimulatedMechanism:
     name = MECHANISM
 
     def __init__(self, plan: LoginPlan, password: bytes) -> None:
-        """Begin with a password.
+        """Have logins say `password`.
 
         Args:
             plan: how logins go.
@@ -161,7 +161,7 @@ class Guard:
     """All connections of one world."""
 
     def __init__(self, plan: LoginPlan, source: random.Random, log: Callable[[str], None]) -> None:
-        """Begin without connections, and with one password.
+        """Accept one password, which the client knows.
 
         Args:
             plan: how logins go.

@@ -62,7 +62,7 @@ class VirtualHost:
         choose: random.Random | None = None,
         mechanism: Mechanism | None = None,
     ) -> None:
-        """Begin without planes.
+        """Store how this machine behaves; `start` brings the planes.
 
         Args:
             clock: of the world.
@@ -102,7 +102,7 @@ class VirtualHost:
     # ---- what a core asks for, as in `kafka_fast.net.host` ----
 
     def start(self, client: Client, plane: DataPlane) -> None:
-        """Begin to give turns."""
+        """Plan the first turn of each plane."""
         self._client = client
         self.turner = Turner(plane, self.machine)
         self._plan_data(self.clock.now)
@@ -142,7 +142,7 @@ class VirtualHost:
         self._plan_control(self.clock.now + self.lateness())
 
     def connect(self, command: OpenLink, now: float) -> None:
-        """Begin to open a link to the node that has this address."""
+        """Try to connect to the node with this address; the attempt takes a while, or hangs."""
         node = int(command.ip.rpartition(".")[2])
         self._connecting.add(command.link_id)
         try:
@@ -264,13 +264,15 @@ class VirtualHost:
     def _resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         """Answer a look-up: node-3 has the address 10.0.0.3."""
         address = f"10.0.0.{host.removeprefix('node-')}"
-        found: Addresses = (address,)
+        addresses: Addresses = (address,)
         if not self._network.healthy:
             if self.source.random() < self._lookup_failure_probability:
-                found = socket.gaierror(socket.EAI_AGAIN, "temporary failure in name resolution")
+                addresses = socket.gaierror(
+                    socket.EAI_AGAIN, "temporary failure in name resolution"
+                )
             elif self.source.random() < 0.1:
-                found = ("10.0.0.99", address)  # nobody listens there
-        done(found)
+                addresses = ("10.0.0.99", address)  # nobody listens there
+        done(addresses)
 
     def _finish_connect(self, command: OpenLink, node: int, fate: OSError | None) -> None:
         client, link_id = self._client, command.link_id
@@ -318,7 +320,7 @@ class VirtualCallbacks:
     is_current = False
 
     def __init__(self, host: VirtualHost, queues: Queues) -> None:
-        """Begin with nothing to run.
+        """Store whose callbacks these are; none runs before `wake`.
 
         Args:
             host: knows how late threads are.

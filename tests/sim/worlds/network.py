@@ -68,7 +68,7 @@ class Network:
         log: Log,
         guard: Guard | None = None,
     ) -> None:
-        """Begin without wires.
+        """Let `plan` and `source` decide what happens to each wire.
 
         Args:
             clock: of the world.
@@ -312,7 +312,7 @@ class Port:
     """One client's end of the network: its wires."""
 
     def __init__(self, network: Network, wake: Callable[[], None]) -> None:
-        """Begin without wires.
+        """Store the network; each connection adds a wire.
 
         Args:
             network: that the wires belong to.

@@ -39,7 +39,7 @@ class VirtualAsyncProducer(aio.Producer):
     def __init__(
         self, core: ProducerCore, settings: ProducerSettings, driver: VirtualLoopDriver
     ) -> None:
-        """Begin to take records.
+        """Send with a core of the world instead of an own one.
 
         Args:
             core: of the world; somebody else closes it.
@@ -79,7 +79,7 @@ class ProducerTasks:
     def __init__(
         self, clock: Clock, source: random.Random, cancels: float, log: Callable[[str], None]
     ) -> None:
-        """Begin without tasks.
+        """Make the loop that runs the tasks of the world's users.
 
         Args:
             clock: of the world.

@@ -138,9 +138,9 @@ class Brokers:
                 return create_topics.CreateTopicsResponse(
                     topics=[
                         create_topics.CreatableTopicResult(
-                            name=it.name, error_code=code, num_partitions=node_id
+                            name=topic.name, error_code=code, num_partitions=node_id
                         )
-                        for it in request.topics
+                        for topic in request.topics
                     ]
                 )
             case DescribeConfigsRequest():
@@ -148,11 +148,11 @@ class Brokers:
                     results=[
                         DescribeConfigsResult(
                             resource_type=BROKER_RESOURCE,
-                            resource_name=it.resource_name,
+                            resource_name=resource.resource_name,
                             error_code=self._code(True, ErrorCode.NONE),
                             error_message=str(node_id),
                         )
-                        for it in request.resources
+                        for resource in request.resources
                     ]
                 )
             case _:

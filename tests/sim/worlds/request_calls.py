@@ -78,7 +78,7 @@ class Probe(Call[Any, int]):
     # The user
 
     def begin(self, items: Sequence[Any]) -> None:
-        """Begin the call."""
+        """Hand the items to the requester, and keep the open call."""
         for item in items:
             self.trial(item)
         self.opened = self.world.requester.begin(self, items, deadline=self.deadline)
@@ -117,7 +117,7 @@ class Probe(Call[Any, int]):
     # The call
 
     def note_sent(self, items: Iterable[Any]) -> None:
-        """Take note of a request."""
+        """Record that these items are sent, and check that they may be."""
         for item in items:
             self.world.check_send(self.trial(item), beside=self.beside_after < NEVER)
 
@@ -233,8 +233,8 @@ class CreateTopics(Probe):
         """Have these topics made."""
         self.note_sent(items)
         topics = [
-            create_topics.CreatableTopic(name=it, num_partitions=1, replication_factor=1)
-            for it in items
+            create_topics.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+            for name in items
         ]
         return create_topics.CreateTopicsRequest(topics=topics)
 
@@ -260,8 +260,8 @@ class DescribeConfigs(Probe):
         """Ask for the configuration of the node itself."""
         self.note_sent(items)
         resources = [
-            DescribeConfigsResource(resource_type=BROKER_RESOURCE, resource_name=str(it))
-            for it in items
+            DescribeConfigsResource(resource_type=BROKER_RESOURCE, resource_name=str(node_id))
+            for node_id in items
         ]
         return DescribeConfigsRequest(resources=resources)
 

@@ -341,7 +341,7 @@ class RequestWorld:
     def _stop(self, node_id: int) -> None:
         self.note(f"node {node_id} stops")
         self.brokers.up.discard(node_id)
-        for wire in [it for it in self._wires.values() if it.node_id == node_id]:
+        for wire in [broken for broken in self._wires.values() if broken.node_id == node_id]:
             self._cut(wire.link_id, CloseReason.EOF)
 
     def heal(self) -> None:
@@ -350,7 +350,7 @@ class RequestWorld:
         self.brokers.up = set(NODE_IDS)
 
     def call(self) -> None:
-        """Begin a call."""
+        """Make a call of a random kind, with random items and a random deadline."""
         deadline = self.now + self.random.choice([0.05, 0.3, 1.0, 3.0, NEVER])
         call: Probe
         items: list[Any] = [ONLY]
@@ -378,7 +378,11 @@ class RequestWorld:
 
     def change_mind(self) -> None:
         """Cancel a call, or an item, or ask about it anew."""
-        candidates = [it for it in self.calls if it.opened is not None and it.opened.is_open]
+        candidates = [
+            candidate
+            for candidate in self.calls
+            if candidate.opened is not None and candidate.opened.is_open
+        ]
         if candidates:
             call = self.random.choice(candidates)
             match self.random.randrange(3):

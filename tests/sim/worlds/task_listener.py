@@ -43,7 +43,7 @@ class TaskListener(aio.RebalanceListener):
     """Tells the user, and takes its time."""
 
     def __init__(self, user: Hearer, work: Callable[[], Awaitable[None]]) -> None:
-        """Begin with nothing heard.
+        """Tell `user` of each call; `work` delays all but `on_partitions_lost`.
 
         Args:
             user: hears of everything.
@@ -55,7 +55,7 @@ class TaskListener(aio.RebalanceListener):
 
     async def on_partitions_assigned(self, consumer: aio.Consumer, partitions: Partitions) -> None:
         """Tell the user at once; after a cancellation, what comes again is no news."""
-        news = [it for it in partitions if it not in self._told]
+        news = [partition for partition in partitions if partition not in self._told]
         self._user.on_partitions_assigned(consumer, news)
         self._told.update(partitions)
         await self._work()

@@ -406,7 +406,7 @@ class Users:
                 self._bulks.remove(bulk)
                 self._complete_bulk(bulk.sent, bulk.future)
             self._unblock()
-        for serial in [it for it in self._flushing if self._turner.is_flushed(it)]:
+        for serial in [flush for flush in self._flushing if self._turner.is_flushed(flush)]:
             self._end_flush(serial)
         self._tasks.look()
 
@@ -431,7 +431,7 @@ class Users:
     # ---- flushing, counting ----
 
     def _begin_flush(self) -> None:
-        """Begin a flush that ends by itself or, like one with a timeout, after a while."""
+        """Flush; the clock ends the flush after a random timeout, if its records do not."""
         pending = len(self.history.sent) - self.ended
         serial = self._turner.begin_flush()
         self.history.flushes.append((self._turner.pending_before(serial), pending))

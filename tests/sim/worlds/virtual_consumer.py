@@ -41,7 +41,7 @@ class Waiter:
     """Where the user's thread of one consumer waits."""
 
     def __init__(self, host: VirtualConsumerHost, actor: Actor) -> None:
-        """Begin with nobody waiting.
+        """Let each turn of `host` check whether the wait is over.
 
         Args:
             host: whose turns may bring what is waited for.
@@ -108,7 +108,7 @@ class VirtualStreams(Streams):
         self.running.pop(stream_id, None)
 
     def note_end(self, stream_id: int, generation: int) -> None:
-        """Take note that a stream does not run under this generation any more."""
+        """Remove a stream from `running`, unless another generation of it runs."""
         if self.running.get(stream_id) == generation:
             del self.running[stream_id]
 
@@ -117,7 +117,7 @@ class VirtualDriver:
     """Runs steps in virtual time, as `BlockingDriver` does in reality."""
 
     def __init__(self, host: VirtualConsumerHost) -> None:
-        """Begin with nobody waiting.
+        """Let steps wait in the virtual time of `host`.
 
         Args:
             host: of the one client; it knows where its user waits.

@@ -30,7 +30,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     """What asyncio needs to run tasks, and no more: the world runs this loop and its tasks."""
 
     def __init__(self, clock: Clock, wake: Callable[[], object]) -> None:
-        """Begin without tasks.
+        """Make a loop that only `run_ready` drives.
 
         Args:
             clock: of the world.
@@ -150,7 +150,7 @@ class Suspended(asyncio.Future[None]):
     """What a coroutine awaits in this world. Who runs the task sets the result or cancels it."""
 
     def __init__(self, wait: Wait) -> None:
-        """Begin to wait, in the loop that runs."""
+        """Bind this future to the running loop."""
         super().__init__(loop=asyncio.get_running_loop())
         self.wait = wait
 
@@ -175,7 +175,6 @@ class VirtualLoopDriver(LoopDriver):
     """The shipped driver; its tasks sleep in virtual time."""
 
     def __init__(self, clock: Clock) -> None:
-        """Begin with nobody waiting."""
         self._clock = clock
         self._now = lambda: clock.now
 

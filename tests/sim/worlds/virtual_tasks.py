@@ -240,7 +240,7 @@ class VirtualTasks:
             return 0.0
         if was_cancelled:
             return AGAIN
-        is_rare = any(it.wait.what not in FREQUENT for it in self._loop.suspended)
+        is_rare = any(future.wait.what not in FREQUENT for future in self._loop.suspended)
         return max(self._cancels, RARELY_WAITED_FOR if is_rare else 0.0)
 
     def _sleep(self, most: float | None) -> None:
@@ -248,10 +248,10 @@ class VirtualTasks:
         loop, host = self._loop, self._waiter.host
         waits = list(loop.suspended)
         if most is None or self._source.random() >= AT_ONCE:
-            until = min((it.wait.deadline for it in waits), default=LONGEST_SLEEP)
+            until = min((future.wait.deadline for future in waits), default=LONGEST_SLEEP)
             left = min(until - host.now(), LONGEST_SLEEP if most is None else most)
             self._waiter.wait(
-                lambda: loop.has_ready or any(it.wait.is_over() for it in waits), left
+                lambda: loop.has_ready or any(future.wait.is_over() for future in waits), left
             )
         for suspended in waits:
             wait = suspended.wait

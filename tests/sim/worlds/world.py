@@ -181,7 +181,7 @@ class World:
         )
         anomalies = check(self.users.history, self._logs(), promises)
         if self.guard is not None:
-            anomalies += [Anomaly(Kind.LOGIN, it) for it in self.guard.violations]
+            anomalies += [Anomaly(Kind.LOGIN, text) for text in self.guard.violations]
         result = Result(self.plan, anomalies, self.log_lines, self.host.port.traces())
         self.core.stop()
         return result

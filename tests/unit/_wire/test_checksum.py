@@ -22,14 +22,14 @@ def slow_crc32c(data: bytes) -> int:
 
 def all_prefix_crcs(data: bytes) -> list[int]:
     """Return the CRC of data[:n] for each n, in one slow pass."""
-    found = [0]
+    checksums = [0]
     crc = 0xFFFFFFFF
     for byte in data:
         crc ^= byte
         for _ in range(8):
             crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
-        found.append(crc ^ 0xFFFFFFFF)
-    return found
+        checksums.append(crc ^ 0xFFFFFFFF)
+    return checksums
 
 
 @pytest.mark.parametrize("path", paths())

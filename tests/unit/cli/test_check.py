@@ -139,9 +139,9 @@ def test_tls_1_2_and_a_client_certificate(check: Check, authority: CertificateAu
 
 def test_json(check: Check, kafka: SecureBroker) -> None:
     status, shown = check(kafka.client_properties("PLAIN"), "--output", "json")
-    found: dict[str, Any] = json.loads(shown)
-    assert (status, found["ok"], found["security_protocol"]) == (0, True, "SASL_SSL")
-    (server,), (broker,) = found["servers"], found["brokers"]
+    facts: dict[str, Any] = json.loads(shown)
+    assert (status, facts["ok"], facts["security_protocol"]) == (0, True, "SASL_SSL")
+    (server,), (broker,) = facts["servers"], facts["brokers"]
     assert (server["address"], server["node_id"]) == (kafka.bootstrap, None)
     assert (broker["address"], broker["node_id"]) == (kafka.bootstrap, 1)
     assert server["tls"]["chain"][0]["names"] == ["localhost", "127.0.0.1"]

@@ -36,7 +36,7 @@ def metadata(cluster_id: str | None = "c-1") -> MetadataResponse:
 
 def well(host: str = "broker1", **more: Any) -> Probed:
     """Return an address where everything is well."""
-    found = {
+    facts = {
         "node_id": None,
         "address": Address(host, 9093),
         "reached": Step.METADATA,
@@ -47,7 +47,7 @@ def well(host: str = "broker1", **more: Any) -> Probed:
         "release": Release("4.4", is_told=True),
         "metadata": metadata(),
     }
-    return Probed(**{**found, **more})
+    return Probed(**{**facts, **more})
 
 
 def failed(step: Step, error: str, **more: Any) -> Probed:
@@ -56,8 +56,8 @@ def failed(step: Step, error: str, **more: Any) -> Probed:
 
 def shown(*servers: Probed, brokers: tuple[Probed, ...] = (), **more: Any) -> list[str]:
     ids = tuple(more.pop("cluster_ids", ("c-1",)))
-    found = ClusterProbe(servers=servers, brokers=brokers, cluster_ids=ids)
-    return list(screen(found, settings(**more)))
+    probe = ClusterProbe(servers=servers, brokers=brokers, cluster_ids=ids)
+    return list(screen(probe, settings(**more)))
 
 
 def broker(**more: Any) -> Probed:
@@ -65,14 +65,14 @@ def broker(**more: Any) -> Probed:
 
 
 def certificate(**more: Any) -> CertificateFacts:
-    found = {
+    facts = {
         "subject": "CN=broker1",
         "issuer": "CN=Example CA",
         "names": ("broker1",),
         "not_before": 0,
         "not_after": int(time.time()) + YEAR + 60,
     }
-    return CertificateFacts(**{**found, **more})
+    return CertificateFacts(**{**facts, **more})
 
 
 def test_the_pages_example() -> None:
@@ -82,15 +82,15 @@ def test_the_pages_example() -> None:
     example = found_here[0]
     ended = calendar.timegm((2026, 3, 1, 0, 0, 0))
     text = "broker1:9093 [10.0.0.7]: its certificate (CN=broker1) expired on 2026-03-01 00:00 UTC"
-    found = failed(Step.TLS, "", tls=TlsFacts(chain=(certificate(not_before=0, not_after=ended),)))
-    found.error = TlsError(text)
+    probed = failed(Step.TLS, "", tls=TlsFacts(chain=(certificate(not_before=0, not_after=ended),)))
+    probed.error = TlsError(text)
     protocol: dict[str, Any] = {
         "sasl.mechanism": "PLAIN",
         "sasl.username": "a",
         "sasl.password": "b",
     }
-    lines = shown(found, protocol="SASL_SSL", **protocol)
-    words = [re.sub(r"\s+", " ", it) for it in ("\n".join(lines), example)]
+    lines = shown(probed, protocol="SASL_SSL", **protocol)
+    words = [re.sub(r"\s+", " ", block) for block in ("\n".join(lines), example)]
     pattern = re.escape(words[1]).replace(re.escape("(...)"), r"\([^()]*\)")
     assert re.fullmatch(pattern, words[0])
     assert lines[:4] == example.splitlines()[:4]
@@ -193,11 +193,11 @@ def test_advice_on_tls(failure: Failure, text: str) -> None:
 
 
 def test_an_advertised_address_that_nothing_answers() -> None:
-    found = replace(failed(Step.TCP, "did not accept"), node_id=1, address=Address("10.1.1.1", 9))
-    text = " ".join(" ".join(shown(well(), brokers=(found,))).split())
+    probed = replace(failed(Step.TCP, "did not accept"), node_id=1, address=Address("10.1.1.1", 9))
+    text = " ".join(" ".join(shown(well(), brokers=(probed,))).split())
     assert "nothing is reached at 10.1.1.1:9 from here" in text
     assert "not well: 1 of 1 broker cannot be used from here" in text
-    assert not is_well(ClusterProbe(servers=(well(),), brokers=(found,), cluster_ids=()))
+    assert not is_well(ClusterProbe(servers=(well(),), brokers=(probed,), cluster_ids=()))
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_file_is_enough(file: str) -> None:
     assert "canary" not in repr(config)
     assert not {"session.timeout.ms", "schema.registry.url", "value.serializer"} & set(config)
     settings = producer_settings(config)
-    assert [str(it) for it in settings.bootstrap_servers] == ["broker:9093"]
+    assert [str(server) for server in settings.bootstrap_servers] == ["broker:9093"]
     assert settings.security_protocol == "SASL_SSL"
     assert password_of(settings) == "canary-of-file"
 
@@ -74,7 +74,7 @@ def test_the_command_line_wins_over_the_file(file: str, tmp_path: Path) -> None:
     options = ("--username", "me", "--password-file", str(tmp_path / "password"), "-b", "other")
     more = ("--sasl-mechanism", "scram-sha-512", "-X", "linger_ms=7", "--ca", "/ca.pem")
     settings = settings_of("--config", file, *options, *more)
-    assert [str(it) for it in settings.bootstrap_servers] == ["other:9092"]
+    assert [str(server) for server in settings.bootstrap_servers] == ["other:9092"]
     assert settings.sasl is not None
     assert (settings.sasl.mechanism, settings.sasl.username) == ("SCRAM-SHA-512", "me")
     assert password_of(settings) == "of option"

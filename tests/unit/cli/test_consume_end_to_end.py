@@ -159,22 +159,22 @@ def test_the_end_of_some_partitions(kafka: EmbeddedKafka):
     kafka.create_topic("late", 3)
     arguments = command(kafka, "consume", "late", "-p", "2", "-F", "%p:%v\n", "-n", "1")
     with (
-        subprocess.Popen(arguments, stdout=subprocess.PIPE, cwd=ROOT) as it,
+        subprocess.Popen(arguments, stdout=subprocess.PIPE, cwd=ROOT) as process,
         Producer(bootstrap_servers=kafka.bootstrap) as producer,
     ):
 
         def has_come() -> bool:
             for partition in (0, 1, 2):
                 producer.send("late", b"late", partition=partition).result(30)
-            return it.poll() is not None
+            return process.poll() is not None
 
         try:
             eventually(has_come, "a record of partition 2")
         finally:
-            it.kill()
-        assert it.stdout is not None
-        assert it.stdout.read() == b"2:late\n"
-    assert it.returncode == 0
+            process.kill()
+        assert process.stdout is not None
+        assert process.stdout.read() == b"2:late\n"
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize("more", [[], ["--from", "0"], ["--until", "end"]])
@@ -210,13 +210,13 @@ def test_a_signal_ends_it_between_two_records(kafka: EmbeddedKafka, number: int,
     arguments = command(kafka, "consume", "lines", "--from", "beginning", "--group", group)
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
-    ) as it:
-        assert it.stdout is not None
-        read = b"".join(it.stdout.readline() for _ in range(COUNT))
-        it.send_signal(number)
-        rest, errors = it.communicate(timeout=20)
+    ) as process:
+        assert process.stdout is not None
+        read = b"".join(process.stdout.readline() for _ in range(COUNT))
+        process.send_signal(number)
+        rest, errors = process.communicate(timeout=20)
     assert read.splitlines() == LINES
-    assert (it.returncode, rest, errors) == (status, b"", b"")
+    assert (process.returncode, rest, errors) == (status, b"", b"")
     with Consumer(bootstrap_servers=kafka.bootstrap, group_id=group) as consumer:
         partition = TopicPartition("lines", 0)
         committed = consumer.committed([partition])[partition]
@@ -228,13 +228,13 @@ def test_a_reader_that_leaves_is_no_error(kafka: EmbeddedKafka):
     arguments = command(kafka, "consume", "lines", "--from", "beginning")
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
-    ) as it:
-        assert it.stdout is not None
-        assert it.stderr is not None
-        assert it.stdout.readline() == b"value 0\n"
-        it.stdout.close()
-        assert it.wait(timeout=20) == 0
-        assert it.stderr.read() == b""
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"value 0\n"
+        process.stdout.close()
+        assert process.wait(timeout=20) == 0
+        assert process.stderr.read() == b""
 
 
 @pytest.mark.parametrize(
@@ -317,13 +317,13 @@ def test_a_reader_that_leaves_while_nothing_comes(kafka: EmbeddedKafka):
     arguments = command(kafka, "consume", "lines", "--from", str(COUNT - 1))
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
-    ) as it:
-        assert it.stdout is not None
-        assert it.stderr is not None
-        assert it.stdout.readline() == LINES[-1] + b"\n"
-        it.stdout.close()
-        assert it.wait(timeout=20) == 0
-        assert it.stderr.read() == b""
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == LINES[-1] + b"\n"
+        process.stdout.close()
+        assert process.wait(timeout=20) == 0
+        assert process.stderr.read() == b""
 
 
 @pytest.mark.parametrize(
@@ -347,12 +347,12 @@ def test_a_closed_output(kafka: EmbeddedKafka, arguments: str, status: int, comp
 @pytest.mark.parametrize("more", [[], ["--until", "end"], ["--group", "g"]])
 def test_ctrl_c_while_no_broker_is_there(more: list[str]):
     arguments = [sys.executable, "-m", "kafka_fast", "consume", "lines", "-b", "127.0.0.1:1", *more]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, cwd=ROOT) as it, killed(it):
-        assert it.stderr is not None
-        assert b"refused" in it.stderr.readline()
-        it.send_signal(signal.SIGINT)
-        assert it.wait(timeout=20) == 130
-        assert b"kafka-fast" not in it.stderr.read()
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, cwd=ROOT) as process, killed(process):
+        assert process.stderr is not None
+        assert b"refused" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+        assert b"kafka-fast" not in process.stderr.read()
 
 
 @pytest.mark.parametrize("more", [["--from", "beginning"], ["--until", "end"]])
@@ -361,13 +361,13 @@ def test_a_signal_does_not_cut_what_is_being_written(
     kafka: EmbeddedKafka, more: list[str], number: int, status: int
 ):
     arguments = command(kafka, "consume", "lines", "-F", "json", *more)
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, cwd=ROOT) as it, killed(it):
-        assert it.stdout is not None
-        out = it.stdout
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, cwd=ROOT) as process, killed(process):
+        assert process.stdout is not None
+        out = process.stdout
         eventually(lambda: waiting_in(out) >= FULL, "the pipe to be full")
-        it.send_signal(number)
-        written = it.communicate(timeout=20)[0]
-    assert it.returncode == status
+        process.send_signal(number)
+        written = process.communicate(timeout=20)[0]
+    assert process.returncode == status
     assert written.endswith(b"}\n")
     offsets = [json.loads(line)["offset"] for line in written.splitlines()]
     assert offsets == list(range(len(offsets)))

@@ -75,7 +75,7 @@ def run(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> Run:
 
 def commit(kafka: EmbeddedKafka, group: str, offsets: dict[tuple[str, int], int]) -> None:
     with Consumer(bootstrap_servers=kafka.bootstrap, group_id=group) as consumer:
-        consumer.commit({TopicPartition(*it): at for it, at in offsets.items()})
+        consumer.commit({TopicPartition(*partition): at for partition, at in offsets.items()})
 
 
 @contextmanager
@@ -188,9 +188,9 @@ def test_json(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lag", "in-json", "--output", "json", "-b", kafka.bootstrap]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    found = json.loads(shown.out)
-    partitions = found.pop("partitions")
-    assert found == {"group": "in-json", "state": "Empty", "total_lag": 11}
+    report = json.loads(shown.out)
+    partitions = report.pop("partitions")
+    assert report == {"group": "in-json", "state": "Empty", "total_lag": 11}
     assert partitions == [
         {"topic": "orders", "partition": index, "beginning": 0, "committed": at, "end": end,
          "lag": behind}

@@ -61,9 +61,9 @@ def test_a_block_is_handed_on_when_it_is_there() -> None:
 
 def test_a_file_is_read_in_big_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BLOCK_SIZE", 4)
-    found = list(read_lines(io.BytesIO(b"ab\ncd\nefghi"), 100))
-    assert [lines.values for lines in found] == [[b"ab"], [b"cd"], [b"efghi"]]
-    assert [lines.size for lines in found] == [4, 4, 3]
+    blocks = list(read_lines(io.BytesIO(b"ab\ncd\nefghi"), 100))
+    assert [lines.values for lines in blocks] == [[b"ab"], [b"cd"], [b"efghi"]]
+    assert [lines.size for lines in blocks] == [4, 4, 3]
 
 
 def test_memory_is_bounded_by_the_longest_line() -> None:

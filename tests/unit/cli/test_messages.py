@@ -23,7 +23,7 @@ def no_other_handlers() -> Iterator[None]:
     yield
     logger.propagate = propagate
     assert logger.level == level
-    assert not [it for it in logger.handlers if isinstance(it, LogLines)]
+    assert not [handler for handler in logger.handlers if isinstance(handler, LogLines)]
 
 
 def test_a_message(capsys: pytest.CaptureFixture[str]) -> None:

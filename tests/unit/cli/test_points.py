@@ -74,8 +74,8 @@ def test_others_are_refused(text: str) -> None:
 
 
 def test_a_time_that_looks_like_an_option() -> None:
-    given = ["consume", "t", "--from", "-1h", "--until", "-5m", "-n", "3", "--from", "end"]
-    assert joined_times(given) == [
+    arguments = ["consume", "t", "--from", "-1h", "--until", "-5m", "-n", "3", "--from", "end"]
+    assert joined_times(arguments) == [
         "consume", "t", "--from=-1h", "--until=-5m", "-n", "3", "--from", "end",
     ]  # fmt: skip
     assert joined_times(["--from", "-1x", "-1h"]) == ["--from=-1x", "-1h"], "no other option"

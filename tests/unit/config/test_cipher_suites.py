@@ -30,17 +30,17 @@ def test_javas_names(java: str, openssl: str) -> None:
     assert sorted_suites([java]).tls12 == (openssl,)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_ciphers(f"{openssl}:@SECLEVEL=0")  # this library knows the name
-    assert openssl in {it["name"] for it in context.get_ciphers()}
+    assert openssl in {cipher["name"] for cipher in context.get_ciphers()}
 
 
 def test_suites_of_tls13_go_apart() -> None:
-    found = sorted_suites(["TLS_AES_256_GCM_SHA384", "TLS_RSA_WITH_AES_128_GCM_SHA256"])
-    assert found == (("AES128-GCM-SHA256",), ("TLS_AES_256_GCM_SHA384",), True)
+    suites = sorted_suites(["TLS_AES_256_GCM_SHA384", "TLS_RSA_WITH_AES_128_GCM_SHA256"])
+    assert suites == (("AES128-GCM-SHA256",), ("TLS_AES_256_GCM_SHA384",), True)
 
 
 def test_cipher_strings_stay_as_they_are() -> None:
-    found = sorted_suites(["HIGH:!MD5:@SECLEVEL=1", "TLS_AES_128_GCM_SHA256"])
-    assert found == (("HIGH", "!MD5", "@SECLEVEL=1"), ("TLS_AES_128_GCM_SHA256",), False)
+    suites = sorted_suites(["HIGH:!MD5:@SECLEVEL=1", "TLS_AES_128_GCM_SHA256"])
+    assert suites == (("HIGH", "!MD5", "@SECLEVEL=1"), ("TLS_AES_128_GCM_SHA256",), False)
 
 
 def test_javas_signal_is_no_suite() -> None:

@@ -24,7 +24,7 @@ def options_of(text: str) -> dict[str, str]:
 
 
 def quoted(text: str) -> str:
-    return '"' + "".join(ESCAPES.get(it, it) for it in text) + '"'
+    return '"' + "".join(ESCAPES.get(character, character) for character in text) + '"'
 
 
 def test_what_confluent_cloud_hands_out() -> None:

@@ -39,7 +39,7 @@ ELSEWHERE = {"serializer_encoding"}
 
 def _reads() -> Mapping[str, set[str]]:
     """Return the attributes of settings that are read -> the modules that do."""
-    found = defaultdict(set)
+    readers = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
         module = path.relative_to(PACKAGE).as_posix()
         if module.startswith("testing/"):
@@ -50,8 +50,8 @@ def _reads() -> Mapping[str, set[str]]:
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 holder = getattr(node.value, "attr", getattr(node.value, "id", ""))
                 if holder in holders:
-                    found[node.attr].add(module)
-    return found
+                    readers[node.attr].add(module)
+    return readers
 
 
 READS = _reads()

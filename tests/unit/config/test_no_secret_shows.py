@@ -59,11 +59,13 @@ def no_secret_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 CLIENTS: list[Callable[[Mapping[str, Any]], object]] = [
     Producer,
     Consumer,
-    lambda config: Producer(**{name.replace(".", "_"): it for name, it in config.items()}),
+    lambda config: Producer(**{name.replace(".", "_"): value for name, value in config.items()}),
     lambda config: read_range("t", config=config),
     aio.Producer,
     aio.Consumer,
-    lambda config: aio.Consumer(**{name.replace(".", "_"): it for name, it in config.items()}),
+    lambda config: aio.Consumer(
+        **{name.replace(".", "_"): value for name, value in config.items()}
+    ),
     lambda config: aio.read_range("t", config=config),
     producer_settings,
 ]

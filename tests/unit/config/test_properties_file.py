@@ -82,10 +82,10 @@ def test_what_only_a_jvm_has_is_left_out(tmp_path: Path, caplog: pytest.LogCaptu
         "some.tool.of.ours=1\n"
         "ssl.keymanager.algorithm=SunX509\n"
     )
-    found = read_properties(path)
-    assert sorted(found) == ["key.serializer", "ssl.keymanager.algorithm"]
+    properties = read_properties(path)
+    assert sorted(properties) == ["key.serializer", "ssl.keymanager.algorithm"]
     assert "value.serializer, metric.reporters, some.tool.of.ours" in caplog.text
-    producer_settings(found, {"bootstrap_servers": "a:1"})
+    producer_settings(properties, {"bootstrap_servers": "a:1"})
     assert "ssl.keymanager.algorithm is accepted and means nothing here" in caplog.text
 
 
@@ -135,9 +135,9 @@ def test_what_changes_records_is_refused_by_the_client(tmp_path: Path) -> None:
     ],
 )
 def test_syntax(text: str, name: str, value: str) -> None:
-    found = parse_properties(text)
-    assert isinstance(found, dict)
-    assert found[name] == value
+    properties = parse_properties(text)
+    assert isinstance(properties, dict)
+    assert properties[name] == value
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "#a=b", "  !a=b", "\f# c", "\\\n# c"])
@@ -163,26 +163,26 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
 def written(text: str, is_name: bool) -> str:
     """Return a text as java.util.Properties.store writes it."""
     out = []
-    for pos, it in enumerate(text):
-        if it in "\t\n\r\f":
-            out.append("\\" + {"\t": "t", "\n": "n", "\r": "r", "\f": "f"}[it])
-        elif it in "=:#!\\" or (it == " " and (is_name or pos == 0)):
-            out.append("\\" + it)
-        elif it < " " or it > "~":
-            units = it.encode("utf-16-be").hex().upper()
+    for pos, character in enumerate(text):
+        if character in "\t\n\r\f":
+            out.append("\\" + {"\t": "t", "\n": "n", "\r": "r", "\f": "f"}[character])
+        elif character in "=:#!\\" or (character == " " and (is_name or pos == 0)):
+            out.append("\\" + character)
+        elif character < " " or character > "~":
+            units = character.encode("utf-16-be").hex().upper()
             out.append("".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)))
         else:
-            out.append(it)
+            out.append(character)
     return "".join(out)
 
 
 @given(st.dictionaries(st.text(), st.text(), max_size=5))
 def test_what_java_writes_is_read(properties: dict[str, str]) -> None:
-    lines = [f"{written(name, True)}={written(it, False)}" for name, it in properties.items()]
+    lines = [f"{written(name, True)}={written(value, False)}" for name, value in properties.items()]
     assert parse_properties("#Mon Nov 23\n" + "\n".join(lines)) == properties
 
 
 @given(st.text(alphabet="ab =:\\\n\r\t#!u0", max_size=40))
 def test_any_text_is_read(text: str) -> None:
-    found = parse_properties(text)
-    assert isinstance(found, (dict, int))
+    properties = parse_properties(text)
+    assert isinstance(properties, (dict, int))

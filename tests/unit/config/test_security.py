@@ -39,15 +39,15 @@ def test_plaintext_has_neither() -> None:
 def test_protocol_says_which() -> None:
     user = {"sasl_mechanism": "SCRAM-SHA-256", "sasl_username": "u", "sasl_password": "p"}
     for settings in (producer_settings, consumer_settings):
-        found = settings(SERVERS, {"security_protocol": "ssl"})
-        assert found.tls is not None
-        assert found.sasl is None
-        found = settings(SERVERS, {"security_protocol": "sasl_plaintext", **user})
-        assert found.tls is None
-        assert found.sasl is not None
-        found = settings(SERVERS, {"security_protocol": "SASL_SSL", **user})
-        assert found.tls is not None
-        assert found.sasl is not None
+        security = settings(SERVERS, {"security_protocol": "ssl"})
+        assert security.tls is not None
+        assert security.sasl is None
+        security = settings(SERVERS, {"security_protocol": "sasl_plaintext", **user})
+        assert security.tls is None
+        assert security.sasl is not None
+        security = settings(SERVERS, {"security_protocol": "SASL_SSL", **user})
+        assert security.tls is not None
+        assert security.sasl is not None
 
 
 def test_user_and_password() -> None:
@@ -244,8 +244,10 @@ def test_a_client_that_checks_less_says_so_once(
 ) -> None:
     with Producer(SERVERS, security_protocol="SSL", **properties):
         pass
-    warnings = [it for it in caplog.records if it.levelno == logging.WARNING]
-    (warning,) = [it for it in warnings if it.name != "kafka_fast.producer"]  # no broker is there
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    (warning,) = [
+        record for record in warnings if record.name != "kafka_fast.producer"
+    ]  # no broker is there
     assert what in warning.getMessage()
 
 
@@ -253,8 +255,8 @@ def test_a_client_that_checks_less_says_so_once(
 
 
 def sasl_of(mechanism: str | None, protocol: str = "SASL_SSL", **properties: Any) -> SaslSettings:
-    given = {} if mechanism is None else {"sasl.mechanism": mechanism}
-    sasl = producer_settings({**SERVERS, "security.protocol": protocol, **given, **properties}).sasl
+    named = {} if mechanism is None else {"sasl.mechanism": mechanism}
+    sasl = producer_settings({**SERVERS, "security.protocol": protocol, **named, **properties}).sasl
     assert sasl is not None
     return sasl
 
@@ -475,9 +477,9 @@ def test_what_opens_the_door_is_not_sent_in_clear(
 
 
 def test_what_is_given_without_a_protocol_is_an_error() -> None:
-    for given, wanted in (({"ssl_cafile": "/ca"}, "SSL"), (USER, "SASL_SSL")):
-        with pytest.raises(ConfigError, match=f"no effect, .*security.protocol={wanted}$"):
-            settings_of(**given)
+    for properties, protocol in (({"ssl_cafile": "/ca"}, "SSL"), (USER, "SASL_SSL")):
+        with pytest.raises(ConfigError, match=f"no effect, .*security.protocol={protocol}$"):
+            settings_of(**properties)
     # Defaults, and an explicit protocol: as in Java's files, where much may lie about.
     settings_of(ssl_context=None, sasl_mechanism="GSSAPI")
     assert settings_of(security_protocol="PLAINTEXT", **USER).sasl is None

@@ -13,8 +13,8 @@ from kafka_fast.errors import UsageError
 
 
 def test_names_are_a_set_and_a_str_is_one() -> None:
-    wanted = Subscription(frozenset({"a", "b"}))
-    assert subscription(["a", "b", "a"], None, broker_side=True) == wanted
+    expected = Subscription(frozenset({"a", "b"}))
+    assert subscription(["a", "b", "a"], None, broker_side=True) == expected
     assert subscription("ab", None, broker_side=False) == Subscription(frozenset({"ab"}))
     assert subscription([], None, broker_side=False) is None
 

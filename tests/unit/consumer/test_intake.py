@@ -186,15 +186,17 @@ def test_an_error_waits_for_its_turn_and_leaves_others_theirs(
     streams.arrived.append(chunk(0, 3, stream=1))
     intake.feed()
     raised: list[KafkaError] = []
-    found: list[int] = []
+    read: list[int] = []
     for _ in range(3):
         with pytest.raises(NoOffsetForPartitionError) as caught:
             offsets(intake, 1)
         raised.append(caught.value)
-        found += offsets(intake, 1)
-    assert found == [0, 1, 2]
+        read += offsets(intake, 1)
+    assert read == [0, 1, 2]
     assert len(raised) == 3
-    assert len({id(it) for it in [error, *raised]}) == 4, "one object would gather tracebacks"
+    assert len({id(exception) for exception in [error, *raised]}) == 4, (
+        "one object would gather tracebacks"
+    )
     intake.move(ONE, Position(0))
     assert offsets(intake) == []
 
@@ -308,8 +310,10 @@ LOOKED_UP = FetchStatus("AWAITS_OFFSET for 12 s, no position", False, Reason("it
 
 def line(intake: Intake, partition: TopicPartition, status: FetchStatus) -> str:
     """Return what the dump says of a partition with this status in the control plane."""
-    (found,) = [it for it in intake.describe(lambda _: status) if it.startswith(f"{partition}: ")]
-    return found.removeprefix(f"{partition}: ")
+    (text,) = [
+        entry for entry in intake.describe(lambda _: status) if entry.startswith(f"{partition}: ")
+    ]
+    return text.removeprefix(f"{partition}: ")
 
 
 def test_one_line_has_both_sides_of_a_partition(intake: Intake, streams: FakeStreams) -> None:
@@ -357,4 +361,4 @@ def test_a_partition_that_is_dropped_meanwhile_has_no_line(
     intake: Intake, streams: FakeStreams
 ) -> None:
     streams.generations.pop(0)
-    assert [it.partition(":")[0] for it in intake.describe(lambda _: FETCHED)] == [str(OTHER)]
+    assert [text.partition(":")[0] for text in intake.describe(lambda _: FETCHED)] == [str(OTHER)]

@@ -116,8 +116,8 @@ def test_ctrl_c_while_records_are_read_loses_and_repeats_nothing(call: int, most
         except KeyboardInterrupt:
             interrupts += 1
             after = intake.positions()
-            assert {it: at.offset for it, at in after.items()} == {
-                it: at.offset for it, at in before.items()
+            assert {partition: at.offset for partition, at in after.items()} == {
+                partition: at.offset for partition, at in before.items()
             }
     assert interrupts == 1
     assert sorted(got) == [(number, offset) for number in range(3) for offset in range(4)]

@@ -50,7 +50,7 @@ def test_a_failure_that_comes_again_and_again_waits_once() -> None:
 def test_a_partition_that_is_gone_again_fails_again() -> None:
     reading: Any = SimpleNamespace(_news=deque(), _untold_failures={})
     failed = PartitionFailed(PARTITION, 0, UnknownTopicOrPartition("gone"), True)
-    found = PartitionFound(PARTITION, 0)
-    for news in (failed, found, failed):
+    readable = PartitionFound(PARTITION, 0)
+    for news in (failed, readable, failed):
         Reading.put_news(reading, news)
-    assert list(reading._news) == [failed, found, failed]
+    assert list(reading._news) == [failed, readable, failed]

@@ -62,5 +62,5 @@ def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -
     call: Any = late.call
     topics = ConsumerTopics(control, waits, host, call)
     for _ in range(2):
-        found = run_steps(topics.all_names(60.0, keep=False), late.turn)
-        assert found == {("t", False), ("__own", True)}
+        names = run_steps(topics.all_names(60.0, keep=False), late.turn)
+        assert names == {("t", False), ("__own", True)}

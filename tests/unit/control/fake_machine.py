@@ -69,9 +69,9 @@ class FakeMachine:
 
     def take(self, kind: type[Any]) -> list[Any]:
         """Take the kept commands of one kind."""
-        found = [command for command in self.kept if isinstance(command, kind)]
+        commands = [command for command in self.kept if isinstance(command, kind)]
         self.kept = [command for command in self.kept if not isinstance(command, kind)]
-        return found
+        return commands
 
     def link_to(self, node_id: int) -> int:
         """Return the id of the newest link for a node's data."""

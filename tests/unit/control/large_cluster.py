@@ -126,7 +126,11 @@ class LargeCluster:
 
     def _metadata(self, request: MetadataRequest) -> MetadataResponse:
         asked = request.topics
-        names = self.topics if asked is None else [it.name for it in asked if it.name is not None]
+        names = (
+            self.topics
+            if asked is None
+            else [topic.name for topic in asked if topic.name is not None]
+        )
         return MetadataResponse(
             brokers=[
                 MetadataResponseBroker(node_id=node, host="kafka", port=9000 + node)
@@ -162,8 +166,10 @@ def _offsets(request: ListOffsetsRequest) -> ListOffsetsResponse:
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    ListOffsetsPartitionResponse(partition_index=it.partition_index, offset=FIRST)
-                    for it in topic.partitions
+                    ListOffsetsPartitionResponse(
+                        partition_index=partition.partition_index, offset=FIRST
+                    )
+                    for partition in topic.partitions
                 ],
             )
             for topic in request.topics
@@ -178,9 +184,11 @@ def _epoch_ends(request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochRes
                 topic=topic.topic,
                 partitions=[
                     EpochEndOffset(
-                        partition=it.partition, leader_epoch=it.leader_epoch, end_offset=1000
+                        partition=partition.partition,
+                        leader_epoch=partition.leader_epoch,
+                        end_offset=1000,
                     )
-                    for it in topic.partitions
+                    for partition in topic.partitions
                 ],
             )
             for topic in request.topics
@@ -231,8 +239,8 @@ def _commit(request: OffsetCommitRequest) -> OffsetCommitResponse:
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partitions=[
-                    OffsetCommitResponsePartition(partition_index=it.partition_index)
-                    for it in topic.partitions
+                    OffsetCommitResponsePartition(partition_index=partition.partition_index)
+                    for partition in topic.partitions
                 ],
             )
             for topic in request.topics

@@ -88,7 +88,9 @@ def test_a_partition_that_moves_when_its_node_goes_has_moved_once() -> None:
     parts = take(cluster, large_answer(2, 6, nodes=[2]), 10.0)
     changes = [change for part in parts for change in part.leaders.values()]
     assert len(changes) == 3 * len(MANY)
-    assert {(it.old_leader_id, it.leader_id, it.leader_epoch) for it in changes} == {(1, 2, 6)}
+    assert {
+        (change.old_leader_id, change.leader_id, change.leader_epoch) for change in changes
+    } == {(1, 2, 6)}
 
 
 def test_partitions_of_topics_that_were_not_asked_for_lose_a_leader_as_well() -> None:
@@ -128,7 +130,7 @@ def test_all_topics_are_told_when_the_last_part_is_taken_in() -> None:
         cluster.continue_response(0.0)
     every = cluster.all_topics
     assert every is not None
-    assert sorted(it.name for it in every) == MANY
+    assert sorted(topic_info.name for topic_info in every) == MANY
     ask(cluster, 10.0)
     take(cluster, large_answer(), 10.0)
     assert cluster.all_topics is every, "who has matched it need not match it again"
@@ -161,4 +163,6 @@ def test_many_parts_make_the_same_picture_as_one(answers: list[MetadataResponse]
                     assert len(parts) == 1
         assert picture(whole) == picture(parted)
         assert {key for part in parts for key in part.leaders} == set(changes.leaders)
-        assert [it for part in parts for it in part.new_topics] == changes.new_topics
+        assert [
+            topic_info for part in parts for topic_info in part.new_topics
+        ] == changes.new_topics

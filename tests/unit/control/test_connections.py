@@ -63,7 +63,7 @@ LARGE = [2**29, 2**29 + NODE, 2**30, 2**30 + NODE, 2**31 - 1]
 
 
 def ignore(*event: Any) -> None:
-    """Take note of nothing."""
+    """Drop an event."""
 
 
 def new_connections(
@@ -110,7 +110,7 @@ def test_a_node_has_a_connection_for_each_role(node_id: int) -> None:
     connections.links.hold(made[Role.DATA])
     assert connections.links.request_link(node_id) is made[Role.CONTROL]
     connections.forget(node_id, "it left the cluster", 1.0)
-    assert [it.link_id for it in commands(connections)] == [
+    assert [command.link_id for command in commands(connections)] == [
         made[Role.CONTROL].id,
         made[Role.DATA].id,
     ]
@@ -268,7 +268,9 @@ def test_failed_connects_leave_nothing_behind() -> None:
         connections.want(node, Role.DATA, now)
         now = max(now, connections.next_deadline())
         connections.tick(now)
-        opened = [it.link_id for it in commands(connections) if isinstance(it, OpenLink)]
+        opened = [
+            command.link_id for command in commands(connections) if isinstance(command, OpenLink)
+        ]
         seen += opened
         for link_id in opened:
             if link_id % 2:
@@ -314,7 +316,9 @@ class Logins:
 
     def request(self) -> bytes:
         """Return the one request that is sent next."""
-        (sent,) = [it for it in commands(self.connections) if isinstance(it, SendRaw)]
+        (sent,) = [
+            command for command in commands(self.connections) if isinstance(command, SendRaw)
+        ]
         return sent.frame
 
     def tell(self, data: bytes, now: float = 0.0) -> None:
@@ -412,7 +416,7 @@ def test_connections_begin_at_a_pace() -> None:
         connections.tick(now)
         for node in nodes:
             connections.want(node, Role.DATA, now)
-        return [it.key.node_id for it in commands(connections)]
+        return [command.key.node_id for command in commands(connections)]
 
     assert want_all(1.0) == list(range(BEGUN_AT_ONCE))
     assert want_all(1.0) == [], "what is under way does not begin again"

@@ -388,4 +388,6 @@ def test_a_large_answer_is_taken_in_turn_by_turn() -> None:
     for name in names:
         client.cluster.want_topic(name, client.machine.now)
     client.machine.run(1.0)
-    assert [len(it.new_topics) for it in told if it.new_topics] == [PARTITIONS_AT_ONCE // 2] * 4
+    assert [len(changes.new_topics) for changes in told if changes.new_topics] == [
+        PARTITIONS_AT_ONCE // 2
+    ] * 4

@@ -50,7 +50,8 @@ class Rig:
         )
         apis = (HeartbeatRequest, JoinGroupRequest)
         shared = [
-            ApiVersion(api_key=it.api_key, min_version=VERSION, max_version=VERSION) for it in apis
+            ApiVersion(api_key=api.api_key, min_version=VERSION, max_version=VERSION)
+            for api in apis
         ]
         versions = NodeVersions("node 1", ApiVersionsResponse(api_keys=shared))
         self.link = Link(7, ConnectionKey(Role.DATA, 1), versions)

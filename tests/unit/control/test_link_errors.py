@@ -47,7 +47,7 @@ def fetched(*partitions: tuple[bytes, int], version: int = 13) -> bytes:
 
 
 def produced(topic: str, *partitions: int) -> bytes:
-    parts = [PartitionProduceResponse(index=it) for it in partitions]
+    parts = [PartitionProduceResponse(index=index) for index in partitions]
     response = ProduceResponse(
         responses=[TopicProduceResponse(name=topic, partition_responses=parts)]
     )

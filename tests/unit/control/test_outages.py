@@ -38,7 +38,7 @@ def troubles() -> Troubles:
 
 
 def lines(log: pytest.LogCaptureFixture) -> list[str]:
-    return [f"{it.levelname} {it.getMessage()}" for it in log.records]
+    return [f"{record.levelname} {record.getMessage()}" for record in log.records]
 
 
 def reached(troubles: Troubles) -> None:

@@ -92,14 +92,16 @@ def test_a_partition_that_its_topic_does_not_have(rig: Rig) -> None:
 def test_a_leader_that_cannot_be_reached(rig: Rig) -> None:
     rig.learn(answer(topic("t")))
     rig.troubles.note(NODE_1, REFUSED, 2.0)
-    found = reason(rig.cluster, rig.connections, TopicPartition("t", 0))
-    assert found.text == f"no connection to its leader: {REFUSED}"
-    assert found.cause is REFUSED
+    why = reason(rig.cluster, rig.connections, TopicPartition("t", 0))
+    assert why.text == f"no connection to its leader: {REFUSED}"
+    assert why.cause is REFUSED
 
 
 def test_what_lies_around_a_wait_is_what_happened_since(rig: Rig) -> None:
     rig.troubles.note(NODE_1, REFUSED, 2.0)
-    assert [it.text for it in around(rig.connections, 9.0, 1.0)] == [f"last trouble: {REFUSED}"]
+    assert [event.text for event in around(rig.connections, 9.0, 1.0)] == [
+        f"last trouble: {REFUSED}"
+    ]
     assert around(rig.connections, 9.0, 3.0) == []
     rig.connections.want(Node(1, "10.0.0.1", 9092), Role.DATA, 3.0)
     (under_way,) = around(rig.connections, 9.0, 3.0)
@@ -109,8 +111,8 @@ def test_what_lies_around_a_wait_is_what_happened_since(rig: Rig) -> None:
 def test_a_topic_of_which_nothing_is_known(rig: Rig) -> None:
     error = NotEnoughReplicas("it says so")
     rig.troubles.note(About.METADATA, error, 2.0)
-    (found,) = of_topic(rig.cluster, rig.connections, "t", 9.0, 1.0)
-    assert found.cause is error
+    (why,) = of_topic(rig.cluster, rig.connections, "t", 9.0, 1.0)
+    assert why.cause is error
     said = topic_wait(rig.cluster, rig.connections, "t", 9.0, 1.0)
     assert said == f"no metadata of topic 't' yet; last trouble: {error}"
     rig.learn(answer(topic("t", error=UNKNOWN_TOPIC)))

@@ -153,9 +153,9 @@ def test_what_both_connections_to_bootstrap_servers_meet_is_told_once(
     for now in (1.0, 2.0):
         troubles.note(BOOTSTRAP, refused[0], now)
         troubles.note(SECOND_BOOTSTRAP, refused[1], now)
-    assert [it.getMessage() for it in caplog.records] == ["127.0.0.1:1: refused"]
+    assert [record.getMessage() for record in caplog.records] == ["127.0.0.1:1: refused"]
     troubles.note(SECOND_BOOTSTRAP, KafkaConnectionError("another matter"), 3.0)
-    assert [it.getMessage() for it in caplog.records][1:] == ["another matter"]
+    assert [record.getMessage() for record in caplog.records][1:] == ["another matter"]
 
 
 def test_what_cannot_be_read_is_not_kept(troubles: Troubles) -> None:

@@ -48,16 +48,16 @@ class Sent(NamedTuple):
     @property
     def batches(self) -> dict[tuple[str, int], RecordBatch]:
         """The batches by topic and partition; each partition is named once and has one batch."""
-        found: dict[tuple[str, int], RecordBatch] = {}
+        batches: dict[tuple[str, int], RecordBatch] = {}
         for topic in self.request.topic_data:
             name = topic.name or topic.topic_id.rstrip(b"#").decode()
             for partition in topic.partition_data:
                 assert partition.records is not None
                 (batch,) = read_batches(bytes(partition.records)).batches
                 batch.check_crc()
-                assert (name, partition.index) not in found
-                found[name, partition.index] = batch
-        return found
+                assert (name, partition.index) not in batches
+                batches[name, partition.index] = batch
+        return batches
 
     def values(self, partition: int = 0, topic: str = "t") -> list[bytes | None]:
         """The values of one partition's records."""
@@ -175,15 +175,15 @@ class Rig:
         """Return the Produce requests written since the last call, after a turn."""
         self.turn()
         data = self.links[link_id].take_sent()
-        found = []
+        requests = []
         while data:
             size = int.from_bytes(data[:4], "big")
             header, request = frame.decode_request(data[4 : 4 + size])
             assert isinstance(request, ProduceRequest)
             assert header.client_id == "rig"
-            found.append(Sent(header.correlation_id, header.version, request))
+            requests.append(Sent(header.correlation_id, header.version, request))
             data = data[4 + size :]
-        return found
+        return requests
 
     def answer(
         self, sent: Sent, errors: dict[int, int] | None = None, *, link_id: int = 1, **more: Any
@@ -200,9 +200,9 @@ class Rig:
     def take(self, kind: int) -> list[tuple[Any, ...]]:
         """Return, and forget, the events of one kind."""
         self.turn()
-        found = [event for event in self.events if event[0] == kind]
+        events = [event for event in self.events if event[0] == kind]
         self.events = [event for event in self.events if event[0] != kind]
-        return found
+        return events
 
     def reports(self) -> list[QueueReport]:
         return [

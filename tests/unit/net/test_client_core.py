@@ -316,6 +316,10 @@ def test_many_calls_and_commands_leave_turns_to_others(core: ClientCore, host: H
     assert core.next_deadline() <= host.time
     core.turn(host.time)
     core.turn(host.time)
-    assert [it for it in done if str(it).startswith("call")] == [f"call {n}" for n in range(4)]
-    assert [it for it in done if str(it).startswith("comm")] == [f"command {n}" for n in range(4)]
+    assert [text for text in done if str(text).startswith("call")] == [
+        f"call {n}" for n in range(4)
+    ]
+    assert [text for text in done if str(text).startswith("comm")] == [
+        f"command {n}" for n in range(4)
+    ]
     assert core.next_deadline() > host.time

@@ -17,7 +17,7 @@ def test_a_dropped_wait_does_not_wait_for_its_thread() -> None:
         waiting = _in_thread(lambda: may_end.wait(TIMEOUT))
         waiting.send(None)
         waiting.close()
-        return any(it.name == "kf-close" for it in threading.enumerate())
+        return any(thread.name == "kf-close" for thread in threading.enumerate())
 
     assert asyncio.run(main()), "it goes on"
     may_end.set()
@@ -26,6 +26,6 @@ def test_a_dropped_wait_does_not_wait_for_its_thread() -> None:
 def test_a_thread_has_ended_when_its_wait_has() -> None:
     async def main() -> bool:
         assert await _in_thread(lambda: 7) == 7
-        return any(it.name == "kf-close" for it in threading.enumerate())
+        return any(thread.name == "kf-close" for thread in threading.enumerate())
 
     assert not asyncio.run(main())

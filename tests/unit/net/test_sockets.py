@@ -44,8 +44,8 @@ def buffers(settings: CommonSettings, port: int) -> list[int]:
 def test_the_operating_system_sizes_buffers(port: int) -> None:
     """A size that is set is one that is never adapted to the distance again."""
     with socket.create_connection(("127.0.0.1", port)) as plain:
-        given = [plain.getsockopt(socket.SOL_SOCKET, option) for option in BUFFERS]
-    assert buffers(producer_settings({"bootstrap.servers": "b:1"}), port) == given
+        defaults = [plain.getsockopt(socket.SOL_SOCKET, option) for option in BUFFERS]
+    assert buffers(producer_settings({"bootstrap.servers": "b:1"}), port) == defaults
 
 
 def test_sizes_that_are_asked_for(port: int) -> None:
@@ -67,7 +67,7 @@ def test_the_end_of_an_idle_connection_is_noticed_before_a_request_is_sent_over_
     options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
     with connected(settings, port) as sock:
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-        idle, between, lost = (sock.getsockopt(socket.IPPROTO_TCP, it) for it in options)
+        idle, between, lost = (sock.getsockopt(socket.IPPROTO_TCP, option) for option in options)
     assert idle + between * lost < settings.connections_max_idle / 2
 
 
@@ -80,15 +80,15 @@ def test_a_name_is_looked_up_in_place_where_no_thread_can_start(
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    found: list[Addresses] = []
-    resolve("localhost", found.append)
-    ((address, *_),) = found  # type: ignore[misc] # no OSError here
+    answers: list[Addresses] = []
+    resolve("localhost", answers.append)
+    ((address, *_),) = answers  # type: ignore[misc] # no OSError here
     assert address in ("127.0.0.1", "::1")
 
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 64 + ".b", "\ud800"])
 def test_what_is_no_host_name_has_no_address(host: str) -> None:
-    found: queue.Queue[Addresses] = queue.Queue()
-    resolve(host, found.put)
-    error = found.get(timeout=TIMEOUT)
+    answers: queue.Queue[Addresses] = queue.Queue()
+    resolve(host, answers.put)
+    error = answers.get(timeout=TIMEOUT)
     assert isinstance(error, OSError) and error.strerror == "it is no host name"

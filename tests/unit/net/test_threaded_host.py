@@ -55,5 +55,5 @@ def test_a_thread_lives_on_when_the_wait_for_its_end_is_interrupted(
     assert not core._host.stop(patience=0.01)
     go_on.set()
     assert core._host.stop()
-    assert not [it for it in caplog.records if "control thread" in it.message]
+    assert not [record for record in caplog.records if "control thread" in record.message]
     core.close()

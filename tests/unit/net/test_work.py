@@ -83,7 +83,7 @@ def test_a_function_that_never_returns_is_called_a_few_times_only(hanging: Hangi
         hanging.now += WORK_TIMEOUT
     for _ in range(10):
         hanging.ask()
-    (error,) = {str(it) for it in hanging.told}
+    (error,) = {str(answer) for answer in hanging.told}
     assert isinstance(hanging.told[0], KafkaConnectionError)
     assert error == (
         "waits for a login: a token is asked of a test, and 4 earlier calls have not returned, the "

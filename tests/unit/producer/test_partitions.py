@@ -42,8 +42,8 @@ def test_fixed_size_and_null() -> None:
 
 @given(st.lists(st.none() | st.binary(max_size=40)), st.integers(1, 2**31 - 1))
 def test_any_keys(keys: list[bytes | None], partitions: int) -> None:
-    found = key_partitions(pa.array(keys, pa.binary()), partitions)
-    assert found.tolist() == expected(keys, partitions)
+    numbers = key_partitions(pa.array(keys, pa.binary()), partitions)
+    assert numbers.tolist() == expected(keys, partitions)
 
 
 @pytest.mark.parametrize("partitions", [0, -1, 2**31])

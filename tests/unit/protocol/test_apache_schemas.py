@@ -53,17 +53,17 @@ def load(folder: Path, name: str) -> dict[str, Any]:
 
 def apache_default(theirs: dict[str, Any]) -> Any:
     """Return the default of a field of theirs as our tables say it."""
-    kind, given = theirs["type"], theirs.get("default")
-    if given == "null" or kind == "records":
+    kind, default = theirs["type"], theirs.get("default")
+    if default == "null" or kind == "records":
         return None
     if kind.startswith("["):
         return []
     if kind == "bool":
-        return str(given).lower() == "true"
+        return str(default).lower() == "true"
     if kind in PLAIN:
-        return PLAIN[kind] if given is None else given
+        return PLAIN[kind] if default is None else default
     if re.fullmatch(r"u?int\d+", kind):
-        return int(str(given or 0), 0)
+        return int(str(default or 0), 0)
     return ...
 
 

@@ -34,16 +34,16 @@ PAIRS = [pair for pair in slow.ALL if issubclass(pair[0], (Request, Response))]
 def kafka_python_classes() -> dict[str, type]:
     """Return kafka-python's message classes by name."""
     package = pytest.importorskip("kafka.protocol")
-    found: dict[str, type] = {}
+    classes: dict[str, type] = {}
     for module in pkgutil.walk_packages(package.__path__, "kafka.protocol."):
         if ".old" in module.name or "stubs" in module.name:
             continue
-        found.update(
+        classes.update(
             (name, value)
             for name, value in vars(importlib.import_module(module.name)).items()
             if isinstance(value, type) and name.endswith(("Request", "Response"))
         )
-    return found
+    return classes
 
 
 @pytest.fixture(scope="module")

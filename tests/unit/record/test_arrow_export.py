@@ -88,7 +88,7 @@ def records() -> ConsumerRecords:
 
 def expected_rows(records: ConsumerRecords, layout: Layout) -> list[dict[str, Any]]:
     """Return the rows as they must be, from the record objects."""
-    found = []
+    rows = []
     for record in records:
         headers: Any = [{"key": name, "value": value} for name, value in record.headers]
         row = {
@@ -103,8 +103,8 @@ def expected_rows(records: ConsumerRecords, layout: Layout) -> list[dict[str, An
             row |= {"timestamp_type": int(record.timestamp_type), "headers": headers}
         else:
             row |= {"timestampType": int(record.timestamp_type), "headers": headers or None}
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def with_views(schema: pa.Schema, views: bool) -> pa.Schema:

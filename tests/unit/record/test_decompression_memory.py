@@ -115,7 +115,7 @@ def plain(size: int) -> bytes:
 
 
 def shapes(codec: Codec) -> list[Shape]:
-    found = []
+    listed = []
     for fits in (True, False):
         data = plain(CAP if fits else 2 * CAP)
         made = {"usual": compress(codec, data)}
@@ -136,8 +136,10 @@ def shapes(codec: Codec) -> list[Shape]:
             if not fits and declared == len(data):
                 struct.pack_into("<I", lies, 6, CAP)
                 made["a size that lies"] = bytes(lies)
-        found += [Shape(f"{codec.value} {name}, {fits}", it, fits) for name, it in made.items()]
-    return found
+        listed += [
+            Shape(f"{codec.value} {name}, {fits}", frame, fits) for name, frame in made.items()
+        ]
+    return listed
 
 
 @pytest.mark.parametrize("served", ["as built", "packages"])

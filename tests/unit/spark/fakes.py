@@ -41,8 +41,8 @@ class FakeFuture:
             raise KafkaTimeoutError(f"not known after {timeout} s")
         delivered = self.count - len(self.errors)
         last = self.base_offset + delivered - 1
-        found = PartitionResult(delivered, self.base_offset, last, 10 * delivered)
-        partitions = {TopicPartition(self.topic, 0): found} if delivered else {}
+        result = PartitionResult(delivered, self.base_offset, last, 10 * delivered)
+        partitions = {TopicPartition(self.topic, 0): result} if delivered else {}
         return BatchResult(self.count, len(self.errors), partitions)
 
     def failed(self, timeout: float | None = None) -> list[tuple[int, DeliveryError]]:

@@ -75,7 +75,7 @@ def session(condition: str | None, text: str = REFUSED) -> Any:
         text: What it says of a query without options.
     """
 
-    def register(found: Any) -> None:
+    def register(source: Any) -> None:
         if condition is not None:
             raise AnalysisException(errorClass=condition, messageParameters={}, message="no")
 
@@ -108,11 +108,11 @@ def test_a_session_without_data_sources_is_refused() -> None:
 
 
 def test_a_directory_for_first_offsets_is_refused_before_the_query(tmp_path: Path) -> None:
-    given = {**READ, "initialOffsetsLocation": str(tmp_path)}
+    options = {**READ, "initialOffsetsLocation": str(tmp_path)}
     with pytest.raises(UsageError, match="is a directory"):
-        data_source.schema(given)
+        data_source.schema(options)
     with pytest.raises(UsageError, match="is a directory"):
-        data_source.stream_reader(given, VALUES)
+        data_source.stream_reader(options, VALUES)
 
 
 def test_what_spark_calls_keeps_the_types_of_its_errors() -> None:

@@ -83,8 +83,8 @@ def test_a_worker_with_another_version_is_refused(packages: Path) -> None:
 def test_a_worker_that_has_it_runs_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[tuple[object, ...]] = []
 
-    def write_records(*given: object) -> Iterator[str]:
-        called.append(given)
+    def write_records(*arguments: object) -> Iterator[str]:
+        called.append(arguments)
         yield from "ab"
 
     monkeypatch.setitem(task.TASKS, "write_records", write_records)

@@ -69,10 +69,10 @@ SERVERS = {"Kafka.Bootstrap.Servers": "a:1"}
 
 
 def test_properties() -> None:
-    given = {**SERVERS, "kafka.linger.ms": "5", "topic": "t"}
-    options = FormatOptions(given, NAMES)
-    found = options.client_config("producer", {}).properties()
-    assert found == {"bootstrap.servers": "a:1", "linger.ms": "5"}
+    texts = {**SERVERS, "kafka.linger.ms": "5", "topic": "t"}
+    options = FormatOptions(texts, NAMES)
+    properties = options.client_config("producer", {}).properties()
+    assert properties == {"bootstrap.servers": "a:1", "linger.ms": "5"}
     with pytest.raises(UsageError, match="not here"):
         options.client_config("producer", {"linger.ms": "not here"})
     with pytest.raises(UsageError, match="must be specified for configuring Kafka producer"):
@@ -97,9 +97,14 @@ LOGIN = {
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    given = {"bootstrap.servers": "b:1", "client.id": "file", "group.id": "g", "linger.ms": "7"}
+    properties = {
+        "bootstrap.servers": "b:1",
+        "client.id": "file",
+        "group.id": "g",
+        "linger.ms": "7",
+    }
     file = tmp_path / "client.properties"
-    file.write_text("".join(f"{name}={value}\n" for name, value in (given | LOGIN).items()))
+    file.write_text("".join(f"{name}={value}\n" for name, value in (properties | LOGIN).items()))
     return file
 
 
@@ -132,11 +137,11 @@ def test_properties_of_a_file(file: Path) -> None:
 
 
 def test_options_win_over_the_file(file: Path) -> None:
-    given = {**SERVERS, "propertiesFile": str(file), "kafka.client.id": "option"}
-    options = FormatOptions(given, NAMES)
-    found = options.client_config("producer", {}).properties()
-    assert (found["bootstrap.servers"], found["client.id"]) == ("a:1", "option")
-    assert found["linger.ms"] == "7"
+    texts = {**SERVERS, "propertiesFile": str(file), "kafka.client.id": "option"}
+    options = FormatOptions(texts, NAMES)
+    properties = options.client_config("producer", {}).properties()
+    assert (properties["bootstrap.servers"], properties["client.id"]) == ("a:1", "option")
+    assert properties["linger.ms"] == "7"
 
 
 def test_what_is_wrong_with_the_file(file: Path) -> None:
@@ -172,10 +177,10 @@ def test_a_misspelt_name_is_refused(name: str, meant: str) -> None:
 
 
 def test_a_name_that_nobody_knows_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    given = {"zzzzz": "1", "checkpointLocation": "x", "topic": "t"}
+    texts = {"zzzzz": "1", "checkpointLocation": "x", "topic": "t"}
     with caplog.at_level(logging.DEBUG, "kafka_fast"):
         for _ in range(2):
-            FormatOptions(given, NAMES, ["checkpointLocation", "topic"]).check_names()
+            FormatOptions(texts, NAMES, ["checkpointLocation", "topic"]).check_names()
     assert {(record.levelname, record.getMessage()) for record in caplog.records} == {
         ("WARNING", "the option 'zzzzz' is not known and is ignored"),
         ("DEBUG", "the option 'checkpointlocation' means nothing here"),

@@ -71,7 +71,7 @@ def test_a_record_that_was_refused_itself_is_told_before_those_of_its_batch() ->
         "batches; the first: no key"
     )
     assert len(failed.samples) == MAX_SAMPLES
-    assert [str(it) for it in failed.samples][:2] == ["no key", "with others 0"]
+    assert [str(sample) for sample in failed.samples][:2] == ["no key", "with others 0"]
     assert [row.first_error for row in books.rows() if row.errors] == ["no key"]
 
 
@@ -83,7 +83,7 @@ def test_the_error_can_be_pickled_and_holds_few_samples() -> None:
     copy = pickle.loads(pickle.dumps(error))
     assert isinstance(copy, KafkaDeliveryError)
     assert (copy.count, copy.outcome, str(copy)) == (50, Outcome.REJECTED, str(error))
-    assert [str(it) for it in copy.samples] == [f"error {i}" for i in range(MAX_SAMPLES)]
+    assert [str(sample) for sample in copy.samples] == [f"error {i}" for i in range(MAX_SAMPLES)]
 
 
 def test_what_is_not_known_at_the_deadline_may_be_written() -> None:
@@ -121,7 +121,7 @@ def test_one_deadline_for_all_futures() -> None:
 
     futures[0].result = slow_result  # type: ignore[assignment, method-assign]
     books.close()
-    assert [it.waited for it in futures] == [[120.0], [20.0], [20.0]]
+    assert [fake.waited for fake in futures] == [[120.0], [20.0], [20.0]]
 
 
 def test_ended_futures_are_let_go_and_open_ones_are_bounded() -> None:

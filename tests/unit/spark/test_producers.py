@@ -121,7 +121,7 @@ def test_the_number_of_idle_producers_is_bounded(cache: ProducerCache, clock: Cl
         clock.now += 1
         with cache.lease(config(number)) as producer:
             made.append(producer)
-    assert [len(it.closed) for it in made] == [1, 1] + [0] * MAX_IDLE_PRODUCERS
+    assert [len(leased.closed) for leased in made] == [1, 1] + [0] * MAX_IDLE_PRODUCERS
 
 
 def test_a_forked_child_makes_its_own(

@@ -24,43 +24,43 @@ def test_values(value: Any) -> None:
 
 
 def test_pairs() -> None:
-    (found,) = columns([(b"k", b"v"), (None, None)], "t")
-    assert found == TopicColumns("t", (b"v", None), (b"k", None))
+    (read,) = columns([(b"k", b"v"), (None, None)], "t")
+    assert read == TopicColumns("t", (b"v", None), (b"k", None))
 
 
 def test_longer_tuples_and_mixed_shapes_keep_their_order() -> None:
     headers = [("h", b"1")]
-    (found,) = columns([b"a", (b"k", b"b"), (b"k", b"c", headers, None, 3, 5)], "t")
-    assert found.values == (b"a", b"b", b"c")
-    assert found.keys == (None, b"k", b"k")
-    assert found.headers == (None, None, headers)
-    assert found.partitions == (None, None, 3)
-    assert found.timestamps_ms == (None, None, 5)
+    (read,) = columns([b"a", (b"k", b"b"), (b"k", b"c", headers, None, 3, 5)], "t")
+    assert read.values == (b"a", b"b", b"c")
+    assert read.keys == (None, b"k", b"k")
+    assert read.headers == (None, None, headers)
+    assert read.partitions == (None, None, 3)
+    assert read.timestamps_ms == (None, None, 5)
 
 
 def test_columns_that_no_record_fills_are_left_out() -> None:
-    (found,) = columns([{"value": b"v"}, {"value": None, "key": None}], "t")
-    assert found == TopicColumns("t", (b"v", None))
+    (read,) = columns([{"value": b"v"}, {"value": None, "key": None}], "t")
+    assert read == TopicColumns("t", (b"v", None))
 
 
 def test_a_row_is_read_by_its_names() -> None:
-    (found,) = columns([Row((b"v", b"k"))], "t")
-    assert (found.values, found.keys) == ((b"v",), (b"k",))
+    (read,) = columns([Row((b"v", b"k"))], "t")
+    assert (read.values, read.keys) == ((b"v",), (b"k",))
 
 
 def test_a_datetime_becomes_milliseconds() -> None:
     moment = datetime(2024, 5, 1, 12, 0, 0, 250_000, tzinfo=timezone.utc)
-    (found,) = columns([{"value": b"v", "timestamp": moment}], "t")
-    assert found.timestamps_ms == (1714564800250,)
+    (read,) = columns([{"value": b"v", "timestamp": moment}], "t")
+    assert read.timestamps_ms == (1714564800250,)
 
 
 def test_records_say_their_topic_only_where_the_write_does_not() -> None:
     rows = [{"value": b"1", "topic": "a"}, {"value": b"2", "topic": "b"}, (None, b"3", None, "a")]
-    assert [(it.topic, it.values) for it in columns(rows, None)] == [
+    assert [(read.topic, read.values) for read in columns(rows, None)] == [
         ("a", (b"1", b"3")),
         ("b", (b"2",)),
     ]
-    assert [(it.topic, it.values) for it in columns(rows, "t")] == [("t", (b"1", b"2", b"3"))]
+    assert [(read.topic, read.values) for read in columns(rows, "t")] == [("t", (b"1", b"2", b"3"))]
 
 
 @pytest.mark.parametrize(

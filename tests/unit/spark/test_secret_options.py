@@ -30,7 +30,7 @@ def test_security_is_written_as_for_java(
     read: Read, settings_of: Callable[[Mapping[str, object]], Any], prefix: str
 ) -> None:
     module = f"{prefix}org.apache.kafka.common.security.plain.PlainLoginModule"
-    found = read(
+    options = read(
         {
             **LEAST,
             "kafka.security.protocol": "SASL_SSL",
@@ -38,11 +38,11 @@ def test_security_is_written_as_for_java(
             "kafka.sasl.jaas.config": f'{module} required username="u" password="hush";',
         }
     )
-    settings = settings_of(found.config.properties())
+    settings = settings_of(options.config.properties())
     assert settings.sasl is not None
     assert settings.sasl.username == "u"
-    assert "hush" not in repr(found)
-    assert pickle.loads(pickle.dumps(found)) == found
+    assert "hush" not in repr(options)
+    assert pickle.loads(pickle.dumps(options)) == options
 
 
 @pytest.mark.parametrize("wrong", [{"kafka.sasl.mechanism": "NO"}, {"propertiesFile": ""}])

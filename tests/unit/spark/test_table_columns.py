@@ -103,10 +103,12 @@ def test_the_sentences_name_what_sets_the_topic() -> None:
 
 def test_columns_are_picked_without_a_copy() -> None:
     batch = pa.RecordBatch.from_pydict({"id": [1, 2], "VALUE": ["a", "b"], "Key": ["k", None]})
-    found = picked(batch, {"key": 2, "value": 1})
-    assert found.to_pydict() == {"key": ["k", None], "value": ["a", "b"]}
-    before, after = batch.column(1).buffers(), found.column(1).buffers()
-    assert [it.address for it in before if it] == [it.address for it in after if it]
+    chosen = picked(batch, {"key": 2, "value": 1})
+    assert chosen.to_pydict() == {"key": ["k", None], "value": ["a", "b"]}
+    before, after = batch.column(1).buffers(), chosen.column(1).buffers()
+    assert [buffer.address for buffer in before if buffer] == [
+        buffer.address for buffer in after if buffer
+    ]
 
 
 @pytest.mark.parametrize(

@@ -70,13 +70,13 @@ def test_no_records_no_rows(cache: Cache) -> None:
 
 
 def test_a_failure_fails_the_task_and_is_not_the_next_ones(cache: Cache) -> None:
-    wanted = options()
-    assert sum(row.records for row in write_records([b"1"], *wanted.shipped())) == 1
+    settings = options()
+    assert sum(row.records for row in write_records([b"1"], *settings.shipped())) == 1
     cache.made[0].outcome = lambda topic, count: FakeFuture(topic, count, 0, [refused(topic)])
     with pytest.raises(KafkaDeliveryError, match="1 of 3 records were not delivered"):
-        list(write_records([b"1", b"2", b"3"], *wanted.shipped()))
+        list(write_records([b"1", b"2", b"3"], *settings.shipped()))
     assert cache.made[0].closed == [0.0]
-    (row,) = write_records([b"4"], *wanted.shipped())
+    (row,) = write_records([b"4"], *settings.shipped())
     assert (row.records, row.errors) == (1, 0)
     assert len(cache.made) == 2
 
@@ -90,10 +90,10 @@ def test_failures_can_be_reported_instead(cache: Cache) -> None:
 
 
 def test_a_producer_with_records_under_way_serves_no_other_task(cache: Cache) -> None:
-    wanted = options(on_error="report")
-    with cache.lease(wanted.config) as producer:
+    settings = options(on_error="report")
+    with cache.lease(settings.config) as producer:
         producer.outcome = never
-    (row,) = write_records([b"1", b"2"], *wanted.shipped())
+    (row,) = write_records([b"1", b"2"], *settings.shipped())
     assert (row.records, row.errors) == (0, 2)
     assert "delivery not known in time" in (row.first_error or "")
     assert (producer.closed, len(cache)) == ([0.0], 0)

@@ -57,9 +57,9 @@ def there_and_back(error: KafkaError) -> KafkaError:
     with pytest.raises(TaskError) as raised:
         list(carried(failing(error)))
     text = f"Job aborted\n{MARK}not this\n  File x: {raised.value}\n\tat org.apache.Spark(1)"
-    found = read_task_error(text)
-    assert found is not None
-    return found
+    copy = read_task_error(text)
+    assert copy is not None
+    return copy
 
 
 def test_a_delivery_error_keeps_its_attributes() -> None:
@@ -73,17 +73,17 @@ def test_a_delivery_error_keeps_its_attributes() -> None:
         first=first,
         samples=[first, OSError(104, "reset")],
     )
-    found = there_and_back(error)
-    assert isinstance(found, KafkaDeliveryError)
-    assert str(found) == f"1 of 4 records were not delivered {PLACE}"
-    assert (found.outcome, found.count, found.topic) == (Outcome.MAYBE_WRITTEN, 1, None)
-    sample, reset = found.samples
-    assert found.first is sample and isinstance(sample, DeliveryError)
+    copy = there_and_back(error)
+    assert isinstance(copy, KafkaDeliveryError)
+    assert str(copy) == f"1 of 4 records were not delivered {PLACE}"
+    assert (copy.outcome, copy.count, copy.topic) == (Outcome.MAYBE_WRITTEN, 1, None)
+    sample, reset = copy.samples
+    assert copy.first is sample and isinstance(sample, DeliveryError)
     assert (str(sample), sample.outcome, sample.topic) == ("too large", Outcome.REJECTED, "t")
     assert sample.partition == 3
     assert isinstance(sample.first, MessageTooLarge) and str(sample.first) == str(reason)
     assert isinstance(reset, OSError) and (reset.errno, reset.strerror) == (104, "reset")
-    assert str(pickle.loads(pickle.dumps(found))) == str(found)
+    assert str(pickle.loads(pickle.dumps(copy))) == str(copy)
     assert str(error) == "1 of 4 records were not delivered"  # the task's own is as it was
 
 
@@ -105,9 +105,9 @@ def test_a_delivery_error_keeps_its_attributes() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_types_and_sentences_survive(error: KafkaError, sentence: str) -> None:
-    found = there_and_back(error)
-    assert type(found) is type(error)
-    assert str(found) == sentence
+    copy = there_and_back(error)
+    assert type(copy) is type(error)
+    assert str(copy) == sentence
 
 
 class OwnError(KafkaTimeoutError):
@@ -124,10 +124,10 @@ def test_what_the_driver_does_not_know_is_the_nearest_that_it_does() -> None:
 def test_a_chain_without_end_is_cut() -> None:
     error = DeliveryError("deep", outcome=Outcome.NOT_SENT)
     error.first = error
-    found: Any = there_and_back(error)
+    copy: Any = there_and_back(error)
     depth = 0
-    while found is not None:
-        found, depth = found.first, depth + 1
+    while copy is not None:
+        copy, depth = copy.first, depth + 1
     assert depth == 4
 
 

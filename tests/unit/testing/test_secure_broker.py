@@ -143,9 +143,9 @@ def test_large_answers_come_whole(secure_broker: SecureBroker, client: WireClien
     log_in(client, "PLAIN", *ALICE)
     secure_broker.create_topic("t")
     secure_broker.produce("t", ["x" * 1_000_000] * 3)
-    found = client.fetch("t", 0, max_bytes=1 << 23, partition_max_bytes=1 << 23)
-    assert found.records is not None
-    assert len(found.records) > 3_000_000
+    data = client.fetch("t", 0, max_bytes=1 << 23, partition_max_bytes=1 << 23)
+    assert data.records is not None
+    assert len(data.records) > 3_000_000
     assert client.produce("t", batch()).error_code == 0
 
 
@@ -218,6 +218,6 @@ def test_a_client_without_tls_ends_with_a_reason(
     with pytest.raises(ClosedError):
         plaintext.receive()  # an alert, which is no frame
     plaintext.close()
-    (record,) = [it for it in caplog.records if it.name.startswith("kafka_fast.testing")]
+    (record,) = [line for line in caplog.records if line.name.startswith("kafka_fast.testing")]
     assert record.levelname == "WARNING"
     assert record.getMessage().startswith("node 1 ends a TLS session: ")

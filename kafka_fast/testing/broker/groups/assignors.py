@@ -68,9 +68,9 @@ def _all(partitions: Partitions) -> Iterator[TopicPartition]:
 
 
 def _uniform_alike(members: Sequence[Subscriber], partitions: Partitions) -> Targets:
-    wanted = [one for one in _all(partitions) if members and one[0] in members[0].topics]
-    quota, extras = divmod(len(wanted), len(members)) if members else (0, 0)
-    places = {one: place for place, one in enumerate(wanted)}
+    subscribed = [one for one in _all(partitions) if members and one[0] in members[0].topics]
+    quota, extras = divmod(len(subscribed), len(members)) if members else (0, 0)
+    places = {one: place for place, one in enumerate(subscribed)}
     targets: Targets = {}
     unfilled: list[tuple[str, int]] = []
     for place, member in enumerate(members):
@@ -86,7 +86,7 @@ def _uniform_alike(members: Sequence[Subscriber], partitions: Partitions) -> Tar
         extras -= has_extra
         targets[member.member_id] = set(kept)
     taken = {one for target in targets.values() for one in target}
-    free = iter([one for one in wanted if one not in taken])
+    free = iter([one for one in subscribed if one not in taken])
     for member_id, missing in unfilled:
         targets[member_id].update(one for _, one in zip(range(missing), free, strict=False))
     return targets

@@ -50,7 +50,6 @@ class ConsumerGroup:
     """One group and its coordinator's view of it."""
 
     def __init__(self, group_id: str, host: GroupHost) -> None:
-        """Begin an empty group."""
         self.group_id = group_id
         self.epoch = 1  # as if its making had been a change
         self.members: dict[str, ConsumerMember] = {}
@@ -100,7 +99,7 @@ class ConsumerGroup:
         """End what is under way: nobody waits here."""
 
     def load(self, host: GroupHost, now: float) -> None:
-        """Begin the timers again, on the broker that is the coordinator now."""
+        """Restart the members' timers, on the broker that is the coordinator now."""
         self._host = host
         for member in self.members.values():
             self._expect_beat(member.member_id, now)
@@ -194,8 +193,8 @@ class ConsumerGroup:
         return self.members[member_id]
 
     def _static(self, instance_id: str) -> ConsumerMember | None:
-        found = (one for one in self.members.values() if one.instance_id == instance_id)
-        return next(found, None)
+        static_members = (one for one in self.members.values() if one.instance_id == instance_id)
+        return next(static_members, None)
 
     def _others(self, member: ConsumerMember) -> list[ConsumerMember]:
         return [
@@ -273,11 +272,11 @@ class ConsumerGroup:
         if self._targets.epoch >= self.epoch or self._targets.is_younger(interval, now):
             return
         topics = self._host.topics
-        wanted = [
+        subscriptions = [
             (member, self._subscriptions.topic_ids(member, topics))
             for member in self.members.values()
         ]
-        self._targets.make(self._assignor(), wanted, topics, self.epoch, now)
+        self._targets.make(self._assignor(), subscriptions, topics, self.epoch, now)
 
     def _reconcile(
         self, member: ConsumerMember, owned: Owned, subscription_changed: bool, now: float

@@ -46,7 +46,6 @@ class Generations:
     """The life of one group from generation to generation."""
 
     def __init__(self, group_id: str, host: GroupHost) -> None:
-        """Begin an empty group."""
         self.group_id = group_id
         self.state = State.EMPTY
         self.generation = 0
@@ -78,7 +77,7 @@ class Generations:
             self._answer_sync(member, NotCoordinator.code)
 
     def load(self, host: GroupHost, now: float) -> None:
-        """Begin again from what was written, on the broker that is the coordinator now."""
+        """Restore the group from what was written, on the broker that is the coordinator now."""
         self.unload()
         written = self._written
         self._host = host
@@ -135,7 +134,7 @@ class Generations:
             self._complete_join(now)
 
     def _complete_join(self, now: float) -> None:
-        """Begin the next generation with those who have joined, and static ones who have not."""
+        """Answer the joins with a new generation; forget other members, except static ones."""
         self._host.cancel((self.group_id, "join"))
         for member in self.members:
             if member.joining is None and member.instance_id is None:

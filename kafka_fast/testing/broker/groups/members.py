@@ -44,7 +44,6 @@ class Members:
     """The members of a group, in the order in which they came."""
 
     def __init__(self) -> None:
-        """Begin with nobody."""
         self.leader: str | None = None  # a member id
         self.pending: dict[str, None] = {}  # ids that were given out and have not joined yet
         self._members: dict[str, Member] = {}

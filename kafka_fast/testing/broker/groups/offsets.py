@@ -22,7 +22,6 @@ class GroupOffsets:
     """The committed offsets of one group."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._offsets: dict[str, dict[int, CommittedOffset]] = {}
         self._unstable: set[tuple[str, int]] = set()
 
@@ -32,12 +31,12 @@ class GroupOffsets:
 
     def get(self, topic: str, partition: int, topic_id: bytes = NO_ID) -> CommittedOffset | None:
         """Return the position of a partition; one of a topic with another id is none."""
-        found = self._offsets.get(topic, {}).get(partition)
-        if found is None or (
-            NO_ID not in (topic_id, found.topic_id) and topic_id != found.topic_id
+        committed = self._offsets.get(topic, {}).get(partition)
+        if committed is None or (
+            NO_ID not in (topic_id, committed.topic_id) and topic_id != committed.topic_id
         ):
             return None
-        return found
+        return committed
 
     def __iter__(self) -> Iterator[tuple[str, dict[int, CommittedOffset]]]:
         """Iterate over topics and their positions."""

@@ -24,7 +24,7 @@ def compile_re2(pattern: str) -> re.Pattern[str]:
     Raises:
         InvalidRegularExpression: RE2 would not take it, or it cannot be told in Python's syntax.
     """
-    text = _QUOTED.sub(lambda found: re.escape(found[1]), pattern)
+    text = _QUOTED.sub(lambda quoted: re.escape(quoted[1]), pattern)
     translated = []
     pos = 0
     repeated = False  # the last thing read was a repetition
@@ -50,19 +50,19 @@ def _piece(pattern: str, text: str, pos: int) -> tuple[int, str]:
     if char == "[":
         return _character_class(pattern, text, pos)
     if text.startswith("(?", pos):
-        found = _GROUP.match(text, pos)
-        if found is None or not _FLAGS.issuperset(found["flags"] or ""):
+        match = _GROUP.match(text, pos)
+        if match is None or not _FLAGS.issuperset(match["flags"] or ""):
             raise _invalid(pattern, f"group syntax at {pos}")
-        if found["end"] == ")" and pos > 0:
+        if match["end"] == ")" and pos > 0:
             raise _invalid(pattern, f"flags at {pos}: Python has them in front")
-        return found.end() - pos, found[0]
+        return match.end() - pos, match[0]
     if char == "{":
-        found = _REPEAT.match(text, pos)
-        if found is None:
+        match = _REPEAT.match(text, pos)
+        if match is None:
             return 1, "\\{"
-        if any(int(count) > _MOST_REPEATS for count in found.groups() if count):
+        if any(int(count) > _MOST_REPEATS for count in match.groups() if count):
             raise _invalid(pattern, f"more than {_MOST_REPEATS} repetitions")
-        return found.end() - pos, found[0]
+        return match.end() - pos, match[0]
     return 1, char
 
 

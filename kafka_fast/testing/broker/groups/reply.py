@@ -13,5 +13,4 @@ class Reply(Generic[T]):
     __slots__ = ("response",)
 
     def __init__(self, response: T | None = None) -> None:
-        """Begin with the response, if it is known."""
         self.response = response

@@ -32,7 +32,6 @@ class Subscriptions:
     """The resolved regular expressions of one group, and what follows from them."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._resolved: dict[str, frozenset[str]] = {}  # expression -> topic names
         self._resolved_at: float | None = None
         self._seen_topics: frozenset[str] = frozenset()  # when they were resolved
@@ -85,9 +84,9 @@ class Subscriptions:
             compile_re2(new)
         known = new != old and not is_new and (not new or new in self._resolved)
         in_use |= {new} if new else set()
-        wanted = is_new or in_use != self._resolved.keys() or self._is_stale(topics, now)
+        is_outdated = is_new or in_use != self._resolved.keys() or self._is_stale(topics, now)
         too_early = self._resolved_at is not None and now <= self._resolved_at + _LEAST_INTERVAL
-        return RegexChange(new != old, known, bool(in_use) and wanted and not too_early)
+        return RegexChange(new != old, known, bool(in_use) and is_outdated and not too_early)
 
     def resolve(self, members: Iterable[ConsumerMember], topics: Topics, now: float) -> bool:
         """Look up the topics of all expressions; tell whether that changed anything."""
@@ -99,13 +98,13 @@ class Subscriptions:
         self._resolved_at = now
         self._seen_topics = frozenset(topics)
         return any(
-            found != before.get(regex, frozenset()) for regex, found in self._resolved.items()
+            names != before.get(regex, frozenset()) for regex, names in self._resolved.items()
         )
 
     def forget_unused(self, members: Iterable[ConsumerMember]) -> None:
         """Forget expressions that nobody uses any more."""
         in_use = {member.topic_regex for member in members}
-        self._resolved = {one: found for one, found in self._resolved.items() if one in in_use}
+        self._resolved = {one: names for one, names in self._resolved.items() if one in in_use}
 
     def _is_stale(self, topics: Topics, now: float) -> bool:
         """Tell whether there are topics that were not looked at, or it is long ago."""

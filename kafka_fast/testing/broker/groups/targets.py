@@ -13,7 +13,6 @@ class Targets:
     """The targets of one group's members."""
 
     def __init__(self) -> None:
-        """Begin without a target."""
         self.epoch = 0  # of the group, when the targets were made
         self._targets: dict[str, frozenset[TopicPartition]] = {}  # by member id
         self._made_at: float | None = None  # None: there is no reason to wait

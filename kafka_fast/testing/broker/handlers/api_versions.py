@@ -42,11 +42,11 @@ def unsupported(faults: Faults) -> ApiVersionsResponse:
 
 
 def _offered(faults: Faults) -> list[ApiVersion]:
-    found = []
+    apis = []
     for api_key, (lowest, highest) in OFFERED.items():
         offered = faults.version_range(api_key, lowest, highest)
         if offered is not None:
             # Produce 0 to 2 are listed though refused: librdkafka would not compress (KAFKA-18659).
             least = 0 if api_key == PRODUCE else offered[0]
-            found.append(ApiVersion(api_key=api_key, min_version=least, max_version=offered[1]))
-    return found
+            apis.append(ApiVersion(api_key=api_key, min_version=least, max_version=offered[1]))
+    return apis

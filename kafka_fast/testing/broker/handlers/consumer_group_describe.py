@@ -26,7 +26,9 @@ _CONSUMER_MEMBER = 1  # kind of a member that speaks KIP-848
 def answer(request: Request) -> ConsumerGroupDescribeResponse:
     """Return each group that was asked for."""
     body: ConsumerGroupDescribeRequest = request.body
-    return ConsumerGroupDescribeResponse(groups=[_described(request, it) for it in body.group_ids])
+    return ConsumerGroupDescribeResponse(
+        groups=[_described(request, group_id) for group_id in body.group_ids]
+    )
 
 
 def _described(request: Request, group_id: str) -> DescribedGroup:

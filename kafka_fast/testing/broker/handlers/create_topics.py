@@ -29,7 +29,7 @@ def answer(request: Request) -> CreateTopicsResponse:
     """Return one result for each name."""
     body: CreateTopicsRequest = request.body
     named = Counter(topic.name for topic in body.topics)
-    results = [_create(request, wanted) for wanted in body.topics if named[wanted.name] == 1]
+    results = [_create(request, topic) for topic in body.topics if named[topic.name] == 1]
     results += [
         _refused(name, InvalidRequest(f"{name!r} is named {count} times"))
         for name, count in named.items()
@@ -38,20 +38,20 @@ def answer(request: Request) -> CreateTopicsResponse:
     return CreateTopicsResponse(topics=results)
 
 
-def _create(request: Request, wanted: CreatableTopic) -> CreatableTopicResult:
-    planned = request.planned_error(wanted.name)
+def _create(request: Request, new_topic: CreatableTopic) -> CreatableTopicResult:
+    planned = request.planned_error(new_topic.name)
     if planned is not None and not planned.applied:
-        return CreatableTopicResult(name=wanted.name, error_code=planned.code)
+        return CreatableTopicResult(name=new_topic.name, error_code=planned.code)
     try:
         if not request.allows(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
-            request.check_topic(Operation.CREATE, wanted.name)
-        topic = _plan(request, wanted)
+            request.check_topic(Operation.CREATE, new_topic.name)
+        topic = _plan(request, new_topic)
     except BrokerError as error:
-        return _refused(wanted.name, error)
+        return _refused(new_topic.name, error)
     if not request.body.validate_only:
         request.state.add_topic(topic)
     if planned is not None:
-        return CreatableTopicResult(name=wanted.name, error_code=planned.code)
+        return CreatableTopicResult(name=new_topic.name, error_code=planned.code)
     if not request.allows(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
         return CreatableTopicResult(
             name=topic.name,
@@ -69,15 +69,17 @@ def _create(request: Request, wanted: CreatableTopic) -> CreatableTopicResult:
     )
 
 
-def _plan(request: Request, wanted: CreatableTopic) -> Topic:
-    assignment = {one.partition_index: one.broker_ids for one in wanted.assignments}
-    if len(assignment) != len(wanted.assignments):
+def _plan(request: Request, new_topic: CreatableTopic) -> Topic:
+    assignment = {one.partition_index: one.broker_ids for one in new_topic.assignments}
+    if len(assignment) != len(new_topic.assignments):
         raise InvalidReplicaAssignment("a partition is assigned twice")
-    if assignment and (wanted.num_partitions != _UNSET or wanted.replication_factor != _UNSET):
+    if assignment and (
+        new_topic.num_partitions != _UNSET or new_topic.replication_factor != _UNSET
+    ):
         raise InvalidRequest("counts and an assignment exclude each other")
-    config = {one.name: one.value for one in wanted.configs}
+    config = {one.name: one.value for one in new_topic.configs}
     return request.state.plan_topic(
-        wanted.name, wanted.num_partitions, wanted.replication_factor, assignment, config
+        new_topic.name, new_topic.num_partitions, new_topic.replication_factor, assignment, config
     )
 
 

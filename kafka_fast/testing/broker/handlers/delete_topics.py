@@ -22,19 +22,19 @@ def answer(request: Request) -> DeleteTopicsResponse:
     """Return one result for each topic."""
     body: DeleteTopicsRequest = request.body
     if request.version >= _STATES_FROM_VERSION:
-        wanted = body.topics
+        topics = body.topics
     else:
-        wanted = [DeleteTopicState(name=name, topic_id=_NO_ID) for name in body.topic_names]
-    named = Counter((one.name, one.topic_id) for one in wanted)
-    different = {(one.name, one.topic_id): one for one in wanted}
+        topics = [DeleteTopicState(name=name, topic_id=_NO_ID) for name in body.topic_names]
+    named = Counter((one.name, one.topic_id) for one in topics)
+    different = {(one.name, one.topic_id): one for one in topics}
     return DeleteTopicsResponse(
         responses=[_delete(request, one, named[key] > 1) for key, one in different.items()]
     )
 
 
-def _delete(request: Request, wanted: DeleteTopicState, twice: bool) -> DeletableTopicResult:
-    name = wanted.name
-    topic_id = wanted.topic_id
+def _delete(request: Request, asked: DeleteTopicState, twice: bool) -> DeletableTopicResult:
+    name = asked.name
+    topic_id = asked.topic_id
     try:
         if twice:
             raise InvalidRequest("a topic is named twice")
@@ -54,5 +54,5 @@ def _delete(request: Request, wanted: DeleteTopicState, twice: bool) -> Deletabl
     except BrokerError as error:
         message = str(error.args[0]) if error.args and error.args[0] else None
         return DeletableTopicResult(
-            name=wanted.name, topic_id=topic_id, error_code=error.code, error_message=message
+            name=asked.name, topic_id=topic_id, error_code=error.code, error_message=message
         )

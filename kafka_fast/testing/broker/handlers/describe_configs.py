@@ -39,7 +39,7 @@ def _result(request: Request, asked: DescribeConfigsResource) -> DescribeConfigs
     except BrokerError as error:
         result.error_code, result.error_message = error.code, error.args[0]
         return result
-    wanted = asked.configuration_keys
+    keys = asked.configuration_keys
     result.configs = [
         DescribeConfigsResourceResult(
             name=name,
@@ -49,7 +49,7 @@ def _result(request: Request, asked: DescribeConfigsResource) -> DescribeConfigs
             documentation=None,
         )
         for name, value in settings.items()
-        if wanted is None or name in wanted
+        if keys is None or name in keys
     ]
     return result
 

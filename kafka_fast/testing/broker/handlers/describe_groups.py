@@ -24,7 +24,9 @@ _DEAD = "Dead"
 def answer(request: Request) -> DescribeGroupsResponse:
     """Return each group that was asked for."""
     body: DescribeGroupsRequest = request.body
-    return DescribeGroupsResponse(groups=[_described(request, it) for it in body.groups])
+    return DescribeGroupsResponse(
+        groups=[_described(request, group_id) for group_id in body.groups]
+    )
 
 
 def _described(request: Request, group_id: str) -> DescribedGroup:

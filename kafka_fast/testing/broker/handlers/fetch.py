@@ -56,13 +56,13 @@ class _Reading:
     def look(self, partitions: list[Wanted]) -> None:
         """Collect the answers as of now, without the records."""
         unknown = []
-        for wanted in partitions:
-            missing = self._missing(wanted)
+        for requested in partitions:
+            missing = self._missing(requested)
             if missing is not None:
                 self.urgent = True
-                unknown.append((wanted, _refused(wanted.asked.partition, missing.code)))
+                unknown.append((requested, _refused(requested.asked.partition, missing.code)))
             else:
-                self.answers.append((wanted, self._partition(wanted)))
+                self.answers.append((requested, self._partition(requested)))
         self.answers += unknown  # at the end, as in Kafka
 
     def finish(self) -> None:
@@ -70,41 +70,41 @@ class _Reading:
         for data, pieces in self._read:
             data.records = b"".join(pieces)
 
-    def _missing(self, wanted: Wanted) -> type[BrokerError] | None:
+    def _missing(self, requested: Wanted) -> type[BrokerError] | None:
         """Return the error if the partition does not exist, or not for this user."""
-        if wanted.topic is None:
+        if requested.topic is None:
             return UnknownTopicId
-        if not self.request.allows(Operation.READ, ResourceType.TOPIC, wanted.topic):
+        if not self.request.allows(Operation.READ, ResourceType.TOPIC, requested.topic):
             return TopicAuthorizationFailed
-        topic = self.request.state.topics.get(wanted.topic)
-        if topic is None or not 0 <= wanted.asked.partition < len(topic.partitions):
+        topic = self.request.state.topics.get(requested.topic)
+        if topic is None or not 0 <= requested.asked.partition < len(topic.partitions):
             return UnknownTopicOrPartition
         return None
 
-    def _partition(self, wanted: Wanted) -> PartitionData:
+    def _partition(self, requested: Wanted) -> PartitionData:
         try:
-            return self._look_into(wanted)
+            return self._look_into(requested)
         except BrokerError as error:
             self.urgent = True
-            refused = _refused(wanted.asked.partition, error.code)
+            refused = _refused(requested.asked.partition, error.code)
             if (
                 isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch)
                 and self.request.version >= _HINTS_FROM_VERSION
             ):
-                refused.current_leader = self.hints.for_fetch(self._find(wanted))
+                refused.current_leader = self.hints.for_fetch(self._find(requested))
             return refused
 
-    def _find(self, wanted: Wanted) -> Partition:
-        return self.request.state.partition(wanted.topic or "", wanted.asked.partition)
+    def _find(self, requested: Wanted) -> Partition:
+        return self.request.state.partition(requested.topic or "", requested.asked.partition)
 
-    def _look_into(self, wanted: Wanted) -> PartitionData:
-        request, asked = self.request, wanted.asked
-        topic = request.state.topics[wanted.topic or ""]
+    def _look_into(self, requested: Wanted) -> PartitionData:
+        request, asked = self.request, requested.asked
+        topic = request.state.topics[requested.topic or ""]
         planned = request.planned_error(topic.name, asked.partition)
         if planned is not None:
             self.urgent = True
             return _refused(asked.partition, planned.code)
-        if request.version >= IDS_FROM_VERSION and topic.topic_id != wanted.topic_id:
+        if request.version >= IDS_FROM_VERSION and topic.topic_id != requested.topic_id:
             raise InconsistentTopicId(f"{topic.name} was made anew since the session began")
         partition = led_partition(
             request,

@@ -37,13 +37,13 @@ def answer(request: Request) -> FindCoordinatorResponse:
         return FindCoordinatorResponse(
             coordinators=[_coordinator(request, key) for key in body.coordinator_keys]
         )
-    found = _coordinator(request, body.key)
+    coordinator = _coordinator(request, body.key)
     return FindCoordinatorResponse(
-        error_code=found.error_code,
-        error_message=found.error_message,
-        node_id=found.node_id,
-        host=found.host,
-        port=found.port,
+        error_code=coordinator.error_code,
+        error_message=coordinator.error_message,
+        node_id=coordinator.node_id,
+        host=coordinator.host,
+        port=coordinator.port,
     )
 
 

@@ -86,15 +86,15 @@ def _partition(
         if asked.timestamp < 0 and request.version < _FROM_VERSION.get(asked.timestamp, 1 << 15):
             raise UnsupportedVersion(f"timestamp {asked.timestamp}")
         committed = request.body.isolation_level == _READ_COMMITTED
-        found = _find(partition.log, asked.timestamp, committed)
+        timed_offset = _find(partition.log, asked.timestamp, committed)
     except BrokerError as error:
         return _refused(index, error.code)
     return ListOffsetsPartitionResponse(
         partition_index=index,
         error_code=0,
-        offset=found.offset,
-        timestamp=found.timestamp,
-        leader_epoch=_epoch(request, partition, found.offset),
+        offset=timed_offset.offset,
+        timestamp=timed_offset.timestamp,
+        leader_epoch=_epoch(request, partition, timed_offset.offset),
     )
 
 
@@ -117,17 +117,17 @@ def _find(log: PartitionLog, timestamp: int, committed: bool) -> _Found:
         if latest is None:
             return _Found()
         timestamp = latest.max_timestamp
-    found = _first(log, timestamp)
-    return found if found.offset < upper else _Found()
+    timed_offset = _first(log, timestamp)
+    return timed_offset if timed_offset.offset < upper else _Found()
 
 
 def _first(log: PartitionLog, timestamp: int) -> _Found:
     """Return the first record at `timestamp` or later; a batch may have lost the one it claims."""
     for stored in log.batches_reaching(timestamp):
         for batch in read_batches(stored.data):
-            found = first_reaching(batch.records(check_crc=False), timestamp)
-            if found is not None and found[0] >= log.start_offset:
-                return _Found(*found)
+            timed_offset = first_reaching(batch.records(check_crc=False), timestamp)
+            if timed_offset is not None and timed_offset[0] >= log.start_offset:
+                return _Found(*timed_offset)
     return _Found()
 
 

@@ -70,9 +70,9 @@ def _find(request: Request, asked: MetadataRequestTopic) -> Topic:
     if asked.name is None or asked.topic_id != _NO_ID:
         if request.version < _IDS_FROM_VERSION:
             raise InvalidRequest(f"topic ids in Metadata version {request.version}")
-        found = state.topic_by_id(asked.topic_id)
-        request.check_topic(Operation.DESCRIBE, found.name)
-        return found
+        topic_of_id = state.topic_by_id(asked.topic_id)
+        request.check_topic(Operation.DESCRIBE, topic_of_id.name)
+        return topic_of_id
     request.check_topic(Operation.DESCRIBE, asked.name)
     topic = state.topics.get(asked.name)
     if topic is not None:

@@ -33,15 +33,15 @@ _NOT_FOUND_FROM_VERSION = 9  # before, a group that does not exist has another g
 def answer(request: Request) -> OffsetCommitResponse:
     """Store what may be stored and say so, partition by partition."""
     body: OffsetCommitRequest = request.body
-    found = [(asked, _find(request, asked)) for asked in body.topics]
+    topics = [(asked, _find(request, asked)) for asked in body.topics]
     if not request.allows(Operation.READ, ResourceType.GROUP, body.group_id):
         return _all_refused(body, GroupAuthorizationFailed.code)
     refused = None
     if any(
-        _exists(topic, one.partition_index) for asked, topic in found for one in asked.partitions
+        _exists(topic, one.partition_index) for asked, topic in topics for one in asked.partitions
     ):
         try:
-            _check(request, found)
+            _check(request, topics)
         except BrokerError as error:
             refused = error.code
     return OffsetCommitResponse(
@@ -57,7 +57,7 @@ def answer(request: Request) -> OffsetCommitResponse:
                     for one in asked.partitions
                 ],
             )
-            for asked, topic in found
+            for asked, topic in topics
         ]
     )
 
@@ -73,7 +73,7 @@ def _exists(topic: Topic | None, index: int) -> bool:
     return topic is not None and 0 <= index < len(topic.partitions)
 
 
-def _check(request: Request, found: list[tuple[OffsetCommitRequestTopic, Topic | None]]) -> None:
+def _check(request: Request, topics: list[tuple[OffsetCommitRequestTopic, Topic | None]]) -> None:
     """Refuse who may not commit; a group that nobody knows may be one without members."""
     body: OffsetCommitRequest = request.body
     coordinator = request.coordinator
@@ -88,7 +88,7 @@ def _check(request: Request, found: list[tuple[OffsetCommitRequestTopic, Topic |
     if isinstance(group, ConsumerGroup):
         committed = [
             (topic.topic_id, one.partition_index)
-            for asked, topic in found
+            for asked, topic in topics
             for one in asked.partitions
             if topic is not None and _exists(topic, one.partition_index)
         ]

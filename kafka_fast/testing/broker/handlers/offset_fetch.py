@@ -85,15 +85,19 @@ def _topic(
     name: str | None = asked.name
     if request.version >= _IDS_FROM_VERSION:
         name = request.state.topic_names.get(asked.topic_id)
-    found = OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=[])
+    topic_answer = OffsetFetchResponseTopics(
+        name=asked.name, topic_id=asked.topic_id, partitions=[]
+    )
     for index in asked.partition_indexes:
         if name is not None and not request.allows(Operation.DESCRIBE, ResourceType.TOPIC, name):
-            found.partitions.append(_told(index, None, TopicAuthorizationFailed.code))
+            topic_answer.partitions.append(_told(index, None, TopicAuthorizationFailed.code))
         elif name is None:
-            found.partitions.append(_told(index, None, UnknownTopicId.code))
+            topic_answer.partitions.append(_told(index, None, UnknownTopicId.code))
         else:
-            found.partitions.append(_partition(request, offsets, name, index, asked.topic_id))
-    return found
+            topic_answer.partitions.append(
+                _partition(request, offsets, name, index, asked.topic_id)
+            )
+    return topic_answer
 
 
 def _partition(

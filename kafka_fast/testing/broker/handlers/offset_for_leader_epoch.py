@@ -30,12 +30,12 @@ def answer(request: Request) -> OffsetForLeaderEpochResponse:
 
 
 def _partition(request: Request, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    found = EpochEndOffset(partition=asked.partition)
+    epoch_end = EpochEndOffset(partition=asked.partition)
     try:
         planned = request.planned_error(topic, asked.partition)
         if planned is not None:
-            found.error_code = planned.code
-            return found
+            epoch_end.error_code = planned.code
+            return epoch_end
         request.check_topic(Operation.DESCRIBE, topic)
         if topic not in request.state.topics:
             raise UnknownTopicOrPartition(f"no topic {topic!r}")
@@ -43,7 +43,7 @@ def _partition(request: Request, topic: str, asked: OffsetForLeaderPartition) ->
             request, request.state.topics[topic], asked.partition, asked.current_leader_epoch
         )
     except BrokerError as error:
-        found.error_code = error.code
-        return found
-    found.leader_epoch, found.end_offset = partition.log.end_of_epoch(asked.leader_epoch)
-    return found
+        epoch_end.error_code = error.code
+        return epoch_end
+    epoch_end.leader_epoch, epoch_end.end_offset = partition.log.end_of_epoch(asked.leader_epoch)
+    return epoch_end

@@ -133,8 +133,8 @@ def oauthbearer(security: SecurityState, unix_ms: int) -> Tokens:
         token = yield answer
         if token == _SEEN and answer:
             raise RefusedError(_INVALID_TOKEN)
-        found = _match(_BEARER_FIRST, token)
-        pairs = dict(pair.split("=", 1) for pair in found["pairs"].split("\x01") if pair)
+        match = _match(_BEARER_FIRST, token)
+        pairs = dict(pair.split("=", 1) for pair in match["pairs"].split("\x01") if pair)
         bearer = _BEARER.fullmatch(pairs.get("auth", ""))
         if bearer is not None and bearer["scheme"].lower() != "bearer":
             raise CloseConnectionError(f"a token of the scheme {bearer['scheme']}, not Bearer")
@@ -145,10 +145,10 @@ def oauthbearer(security: SecurityState, unix_ms: int) -> Tokens:
         except ValueError:
             answer = _INVALID_TOKEN.encode()
             continue
-        if found["authorization_id"] not in (None, claims.user):
+        if match["authorization_id"] not in (None, claims.user):
             raise RefusedError(
                 "Authentication failed: Client requested an authorization id "
-                f"({found['authorization_id']}) that is different from the token's principal name "
+                f"({match['authorization_id']}) that is different from the token's principal name "
                 f"({claims.user})"
             )
         return Identity(claims.user, b"", claims.expires_at_ms)
@@ -162,7 +162,7 @@ def _text(token: bytes) -> str:
 
 
 def _match(pattern: re.Pattern[str], token: bytes) -> re.Match[str]:
-    found = pattern.fullmatch(_text(token))
-    if found is None:
+    match = pattern.fullmatch(_text(token))
+    if match is None:
         raise BadTokenError("not the grammar")
-    return found
+    return match

@@ -45,12 +45,12 @@ def read_token(token: str, unix_ms: int) -> TokenClaims:
 
 def _decoded(part: str) -> dict[str, object]:
     try:
-        found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        fields = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except (binascii.Error, UnicodeDecodeError) as error:
         raise ValueError("not base64") from error
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise ValueError("not an object")  # noqa: TRY004  # of bytes, not of our caller's
-    return found
+    return fields
 
 
 def _encoded(value: object) -> str:

@@ -42,8 +42,8 @@ def say_once(host: str) -> Conversation:
 
 def work_then_say(host: str) -> Conversation:
     """Say what a piece of work has found."""
-    found = yield Work(lambda: b"token", f"a token is asked of {host}")
-    yield found
+    token = yield Work(lambda: b"token", f"a token is asked of {host}")
+    yield token
 
 
 def versions(*apis: ApiVersion) -> NodeVersions:

@@ -110,8 +110,8 @@ class Cluster:
     def find_coordinator(
         self, request: FindCoordinatorRequest, key: ConnectionKey
     ) -> FindCoordinatorResponse:
-        found = Coordinator(key="g", node_id=self.coordinator, host="kafka", port=9092)
-        return FindCoordinatorResponse(coordinators=[found])
+        coordinator = Coordinator(key="g", node_id=self.coordinator, host="kafka", port=9092)
+        return FindCoordinatorResponse(coordinators=[coordinator])
 
     def offset_fetch(self, request: OffsetFetchRequest, key: ConnectionKey) -> OffsetFetchResponse:
         assert key == ConnectionKey(Role.COORDINATOR, self.coordinator)
@@ -174,9 +174,9 @@ def starts(machine: FakeMachine) -> dict[int, StartStream]:
 
 def asked(machine: FakeMachine, kind: type[Any]) -> list[ConnectionKey]:
     """Return over which connections such requests went since the last call."""
-    found = [key for body, key in machine.asked if isinstance(body, kind)]
-    machine.asked = [it for it in machine.asked if not isinstance(it[0], kind)]
-    return found
+    keys = [key for body, key in machine.asked if isinstance(body, kind)]
+    machine.asked = [request for request in machine.asked if not isinstance(request[0], kind)]
+    return keys
 
 
 def punt(machine: FakeMachine, stream: StartStream, at: int, code: int = 0, **data: Any) -> None:

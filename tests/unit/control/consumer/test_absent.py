@@ -29,9 +29,12 @@ def assigned(cluster: Cluster, *partitions: TopicPartition, **given: Any) -> Fak
 
 
 def failed(machine: FakeMachine) -> list[TopicPartition]:
-    found = machine.take(PartitionFailed)
-    assert all(it.is_final and isinstance(it.error, UnknownTopicOrPartition) for it in found)
-    return [it.partition for it in found]
+    failures = machine.take(PartitionFailed)
+    assert all(
+        failure.is_final and isinstance(failure.error, UnknownTopicOrPartition)
+        for failure in failures
+    )
+    return [failure.partition for failure in failures]
 
 
 def test_nothing_is_said_before_brokers_have_denied_it_for_long(
@@ -70,8 +73,9 @@ def test_a_topic_that_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
     cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     machine = assigned(cluster, T0, T1)
     machine.run(LONG)
-    assert [str(it.error).partition(": ")[2] for it in machine.take(PartitionFailed)] == [
-        f"there is no partition {it}: the brokers know no topic 't'" for it in (T0, T1)
+    assert [str(failure.error).partition(": ")[2] for failure in machine.take(PartitionFailed)] == [
+        f"there is no partition {partition}: the brokers know no topic 't'"
+        for partition in (T0, T1)
     ]
     # Regression: a line for each partition.
     assert caplog.messages == [

@@ -47,7 +47,7 @@ def test_assignment_keeps_what_stays() -> None:
     machine.run()
     assert machine.take(RemoveStream) == [RemoveStream(0)]
     assert not starts(machine)
-    assert [it.partition for it in machine.control.partitions] == [T1]
+    assert [partition.partition for partition in machine.control.partitions] == [T1]
 
 
 def test_committed_offsets_come_first_and_are_validated() -> None:
@@ -58,13 +58,16 @@ def test_committed_offsets_come_first_and_are_validated() -> None:
     cluster.epoch_ends[4] = (4, 300)
     machine.control.assign([(T0, 0), (T1, 1)], machine.now, committed=True)
     machine.run(0.05)
-    assert [it.partition for it in machine.control.partitions.in_state(*AWAITING_COMMITTED)] == [
+    assert [
+        partition.partition
+        for partition in machine.control.partitions.in_state(*AWAITING_COMMITTED)
+    ] == [
         T0,
         T1,
     ]
     assert not starts(machine)
     machine.run(2.0)
-    assert {id_: it.offset for id_, it in starts(machine).items()} == {0: 250, 1: 100}
+    assert {id_: start.offset for id_, start in starts(machine).items()} == {0: 250, 1: 100}
 
 
 def test_what_was_read_of_a_topic_that_is_gone_is_not_committed_for_the_next_one() -> None:
@@ -73,7 +76,7 @@ def test_what_was_read_of_a_topic_that_is_gone_is_not_committed_for_the_next_one
     machine = assigned(cluster, group_id="g")
     commits: list[Any] = []
     group: Any = machine.control.group
-    group.commits.commit = lambda offsets, done, **given: commits.append(offsets)
+    group.commits.commit = lambda offsets, done, **options: commits.append(offsets)
     both = {T0: OffsetAndMetadata(5), T1: OffsetAndMetadata(6)}
 
     def commit() -> Any:
@@ -96,15 +99,15 @@ def test_what_was_read_of_a_topic_that_is_gone_is_not_committed_for_the_next_one
 def test_the_users_question() -> None:
     cluster = Cluster()
     machine = make(cluster)
-    found: list[Any] = []
-    machine.control.lookup.begin({T0: -2, T1: -1}, found.append, machine.now)
+    answers: list[Any] = []
+    machine.control.lookup.begin({T0: -2, T1: -1}, answers.append, machine.now)
     machine.run(1.0)
-    assert {partition: it.offset for partition, it in found[0].items()} == {T0: 100, T1: 900}
+    assert {partition: at.offset for partition, at in answers[0].items()} == {T0: 100, T1: 900}
 
 
 def test_a_quota_is_told(caplog: pytest.LogCaptureFixture) -> None:
     machine = assigned(Cluster())
     with caplog.at_level(logging.INFO, "kafka_fast.consumer"):
         machine.event(Throttled(machine.link_to(2), 1500))
-    (message,) = [it for it in caplog.messages if "quota" in it]
+    (message,) = [text for text in caplog.messages if "quota" in text]
     assert message == "node 2 has this client wait for 1500 ms: a quota"

@@ -124,7 +124,7 @@ def throttled() -> FakeMachine:
 def refused_once() -> FakeMachine:
     machine = assigned(Cluster())
     punt(machine, starts(machine)[0], 100, int(ErrorCode.KAFKA_STORAGE_ERROR))
-    while not any(isinstance(it, StartStream) for it in machine.kept):
+    while not any(isinstance(command, StartStream) for command in machine.kept):
         machine.run(0.01)
     return machine
 

@@ -38,7 +38,7 @@ def control(node_id: int) -> ConnectionKey:
 def test_each_partition_starts_at_its_leader_where_the_policy_says() -> None:
     machine = assigned(Cluster())
     started = starts(machine)
-    assert {it.offset for it in started.values()} == {100}
+    assert {start.offset for start in started.values()} == {100}
     assert started[0].link_id == machine.link_to(1)
     assert started[1].link_id == machine.link_to(2)
     assert started[0].leader_epoch == 5
@@ -52,10 +52,10 @@ def test_questions_go_beside_the_fetches_and_before_them_need_no_connection() ->
     machine = assigned(Cluster())
     assert set(asked(machine, ListOffsetsRequest)) == {data(1), data(2)}, "nothing was fetched yet"
     assert set(machine.links.values()) == {BOOTSTRAP, data(1), data(2)}
-    found: list[object] = []
-    machine.control.lookup.begin({T0: -1}, found.append, machine.now)
+    answers: list[object] = []
+    machine.control.lookup.begin({T0: -1}, answers.append, machine.now)
     machine.run(0.1)
-    assert [answer[T0].offset for answer in found] == [900]
+    assert [answer[T0].offset for answer in answers] == [900]
     assert asked(machine, ListOffsetsRequest) == [control(1)]
     assert control(2) not in machine.links.values(), "nobody asked node 2"
     machine.control.seek(T0, Position(150, 4), 1, machine.now)
@@ -76,7 +76,7 @@ def test_metadata_are_not_asked_for_behind_fetches() -> None:
 def test_a_node_that_is_gone_takes_its_connection_for_questions_with_it() -> None:
     cluster = Cluster()
     machine = assigned(cluster)
-    machine.control.lookup.begin({T0: -1}, lambda found: None, machine.now)
+    machine.control.lookup.begin({T0: -1}, lambda offsets: None, machine.now)
     machine.run(0.1)
     links = machine.control.links
     machine.control.connections.forget(1, "it left the cluster", machine.now)
@@ -104,7 +104,7 @@ def test_a_running_stream_is_stopped_before_it_moves_and_validated_after() -> No
     assert not starts(machine)
     machine.event(StreamsStopped((StreamRow(0, stop.generation, 0, 650, 5),)))
     machine.run(1.0)
-    asked = [it for it, _ in machine.asked if isinstance(it, OffsetForLeaderEpochRequest)]
-    assert [it.topics[0].partitions[0].leader_epoch for it in asked] == [5]
+    asked = [body for body, _ in machine.asked if isinstance(body, OffsetForLeaderEpochRequest)]
+    assert [body.topics[0].partitions[0].leader_epoch for body in asked] == [5]
     again = starts(machine)[0]
     assert (again.offset, again.link_id) == (650, machine.link_to(2))

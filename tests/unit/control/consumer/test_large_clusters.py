@@ -48,7 +48,7 @@ def fetching(cluster: LargeCluster, *, committed: bool = False) -> FakeMachine:
 
 
 def states(machine: FakeMachine) -> set[FetchState]:
-    return {it.state for it in machine.control.partitions}
+    return {partition.state for partition in machine.control.partitions}
 
 
 def refresh(machine: FakeMachine) -> None:
@@ -67,9 +67,10 @@ def name_new_leaders(cluster: LargeCluster, machine: FakeMachine) -> None:
         links.setdefault(assigned.link_id, []).append(assigned)
     for link_id, streams in links.items():
         machine.event(cluster.refuse_as_not_leader(streams, link_id))
-    assert {it.node.id == cluster.leader(it.partition.partition) for it in fetched(machine)} == {
-        True
-    }
+    assert {
+        partition.node.id == cluster.leader(partition.partition.partition)
+        for partition in fetched(machine)
+    } == {True}
 
 
 def fetched(machine: FakeMachine) -> list[Any]:
@@ -95,27 +96,30 @@ def move_leaders(cluster: LargeCluster, machine: FakeMachine) -> None:
     """All partitions have other leaders, as metadata tell; the streams stop and start again."""
     cluster.turn += 1
     refresh(machine)
-    rows = [StreamRow(it.stream_id, it.generation, 0, 50, -1) for it in machine.control.partitions]
+    rows = [
+        StreamRow(partition.stream_id, partition.generation, 0, 50, -1)
+        for partition in machine.control.partitions
+    ]
     machine.event(StreamsStopped(tuple(rows)))
     assert states(machine) == {FetchState.FETCHING}
 
 
 def find_ends(cluster: LargeCluster, machine: FakeMachine) -> None:
     """A user asks for the ends of all partitions."""
-    found: list[Any] = []
-    wanted = dict.fromkeys(cluster.partitions(), -1)
-    machine.control.lookup.begin(wanted, found.append, machine.now)
+    answers: list[Any] = []
+    times = dict.fromkeys(cluster.partitions(), -1)
+    machine.control.lookup.begin(times, answers.append, machine.now)
     machine.run(1.0)
-    assert len(found[0]) == len(wanted)
+    assert len(answers[0]) == len(times)
 
 
 def turn_while_all_is_in_flight(cluster: LargeCluster, machine: FakeMachine) -> None:
     """Many turns go by while a node has not answered."""
     machine.handlers = {**machine.handlers, ListOffsetsRequest: lambda request, key: None}
-    wanted = dict.fromkeys(cluster.partitions(), -1)
-    machine.control.lookup.begin(wanted, lambda found: None, machine.now)
+    times = dict.fromkeys(cluster.partitions(), -1)
+    machine.control.lookup.begin(times, lambda offsets: None, machine.now)
     machine.run(1.0)
-    for _ in range(len(wanted)):
+    for _ in range(len(times)):
         machine.control.tick(machine.now)
         machine.control.next_deadline()
 
@@ -162,20 +166,22 @@ def test_a_quiet_turn_costs_the_same_however_many_partitions_there_are() -> None
 def test_many_committed_offsets_are_asked_for_in_pieces_and_each_starts_its_partitions() -> None:
     cluster = LargeCluster(300, 5)
     machine = fetching(cluster, committed=True)
-    asked = [it for it, _ in machine.asked if isinstance(it, OffsetFetchRequest)]
+    asked = [body for body, _ in machine.asked if isinstance(body, OffsetFetchRequest)]
     assert len(asked) == 3
-    assert {it.position for it in machine.control.partitions} == {Position(COMMITTED, 5)}
-    found: list[Any] = []
-    machine.control.group.committed.fetch(cluster.partitions(), found.append)
+    assert {partition.position for partition in machine.control.partitions} == {
+        Position(COMMITTED, 5)
+    }
+    answers: list[Any] = []
+    machine.control.group.committed.fetch(cluster.partitions(), answers.append)
     machine.run(1.0)
-    assert [len(offsets) for offsets in found] == [1500]
-    assert {offset.offset for offset in found[0].values()} == {COMMITTED}
+    assert [len(offsets) for offsets in answers] == [1500]
+    assert {offset.offset for offset in answers[0].values()} == {COMMITTED}
 
 
 def test_a_leader_is_asked_about_so_many_partitions_at_a_time() -> None:
     cluster = LargeCluster(1000, 3)
     machine = fetching(cluster)
-    asked = [it for it, _ in machine.asked if isinstance(it, ListOffsetsRequest)]
+    asked = [body for body, _ in machine.asked if isinstance(body, ListOffsetsRequest)]
     sizes = [sum(len(topic.partitions) for topic in request.topics) for request in asked]
     assert sum(sizes) == 3000
     assert max(sizes) <= min(PARTITIONS_PER_REQUEST, ITEMS_AT_ONCE)
@@ -193,7 +199,10 @@ def in_one_turn(machine: FakeMachine, kind: type[Any]) -> list[Any]:
 def test_streams_that_stop_together_start_again_turn_by_turn() -> None:
     cluster = LargeCluster(3 * PIECE, 1)
     machine = fetching(cluster)
-    rows = [StreamRow(it.stream_id, it.generation, 0, 50, -1) for it in machine.control.partitions]
+    rows = [
+        StreamRow(partition.stream_id, partition.generation, 0, 50, -1)
+        for partition in machine.control.partitions
+    ]
     machine.control.handle_event(StreamsStopped(tuple(rows)), machine.now)
     started = [len(in_one_turn(machine, StartStream)) for _ in range(3)]
     assert started == [2 * PIECE, PIECE, 0], "one piece with the event, and one in each turn"
@@ -212,15 +221,17 @@ def test_what_has_happened_to_a_stream_meanwhile_counts() -> None:
     assert control.next_deadline() <= machine.now
     moved, gone = streams[-1], streams[-2]
     control.seek(moved.partition, Position(77), 1, machine.now)
-    kept = [(it.partition, it.stream_id) for it in streams if it is not gone]
+    kept = [(stream.partition, stream.stream_id) for stream in streams if stream is not gone]
     control.assign(kept, machine.now, committed=False)
     machine.run(1.0)
-    stops = [StreamRow(it.stream_id, it.generation, 0, 77, -1) for it in machine.take(StopStream)]
+    stops = [
+        StreamRow(stop.stream_id, stop.generation, 0, 77, -1) for stop in machine.take(StopStream)
+    ]
     machine.event(StreamsStopped(tuple(stops)))
     assert states(machine) == {FetchState.FETCHING}
     assert moved.position == Position(77)
     assert gone.partition not in control.partitions
-    offsets = {it.stream_id: it.offset for it in machine.take(StartStream)}
+    offsets = {start.stream_id: start.offset for start in machine.take(StartStream)}
     assert offsets[moved.stream_id] == 77
     assert gone.stream_id not in offsets
 
@@ -229,8 +240,11 @@ def test_partitions_that_wait_for_one_link_start_turn_by_turn() -> None:
     cluster = LargeCluster(2 * STARTS_AT_ONCE + 100, 1)
     machine = fetching(cluster)
     control = machine.control
-    rows = [StreamRow(it.stream_id, it.generation, 0, 50, -1) for it in control.partitions]
-    machine.close(next(it for it in machine.links.values() if it.node_id == 1))
+    rows = [
+        StreamRow(partition.stream_id, partition.generation, 0, 50, -1)
+        for partition in control.partitions
+    ]
+    machine.close(next(link for link in machine.links.values() if link.node_id == 1))
     for first in range(0, len(rows), PIECE):
         control.handle_event(StreamsStopped(tuple(rows[first : first + PIECE])), machine.now)
         control.tick(machine.now)
@@ -243,7 +257,7 @@ def test_a_turn_that_waits_for_links_does_not_look_at_each_partition() -> None:
     def waiting(size: int) -> Callable[[], object]:
         machine = make(LargeCluster(size, 1))
         partitions = [TopicPartition(f"topic-{n:06}", 0) for n in range(size)]
-        streams = [(it, number) for number, it in enumerate(partitions)]
+        streams = [(partition, number) for number, partition in enumerate(partitions)]
         machine.hung = {9001, 9002, 9003}
         machine.control.assign(streams, machine.now, committed=False)
         machine.run(0.1)

@@ -21,44 +21,48 @@ NODE = Node(1, "kafka", 9092)
 
 
 def test_a_state_has_a_beginning() -> None:
-    it = AssignedPartitions().add(T0, 0, 1.0)
-    assert (it.state, it.since) == (FetchState.ASSIGNED, 1.0)
-    it.enter(FetchState.AWAITS_LINK, 2.0, node=NODE)
-    it.enter(FetchState.AWAITS_LINK, 3.0, node=NODE)
-    assert (it.state, it.since) == (FetchState.AWAITS_LINK, 2.0), "it is in it still"
+    partition = AssignedPartitions().add(T0, 0, 1.0)
+    assert (partition.state, partition.since) == (FetchState.ASSIGNED, 1.0)
+    partition.enter(FetchState.AWAITS_LINK, 2.0, node=NODE)
+    partition.enter(FetchState.AWAITS_LINK, 3.0, node=NODE)
+    assert (partition.state, partition.since) == (FetchState.AWAITS_LINK, 2.0), "it is in it still"
 
 
 def test_what_belongs_to_a_state_ends_with_it() -> None:
-    it = AssignedPartitions().add(T0, 0, 1.0)
-    it.fetch(5, NODE, 1.0)
-    assert (it.link_id, it.node, it.is_running) == (5, NODE, True)
-    it.stop(2.0)
-    assert (it.link_id, it.node, it.is_running) == (5, NODE, True)
+    partition = AssignedPartitions().add(T0, 0, 1.0)
+    partition.fetch(5, NODE, 1.0)
+    assert (partition.link_id, partition.node, partition.is_running) == (5, NODE, True)
+    partition.stop(2.0)
+    assert (partition.link_id, partition.node, partition.is_running) == (5, NODE, True)
     error = KafkaError("refused")
-    it.back_off(9.0, lambda now: None, 3.0, error)
-    assert (it.link_id, it.node, it.is_running) == (NOWHERE, None, False)
-    assert (it.until, it.error) == (9.0, error)
-    it.enter(FetchState.AWAITS_LEADER, 4.0)
-    assert (it.until, it.then, it.error) == (NEVER, None, None)
+    partition.back_off(9.0, lambda now: None, 3.0, error)
+    assert (partition.link_id, partition.node, partition.is_running) == (NOWHERE, None, False)
+    assert (partition.until, partition.error) == (9.0, error)
+    partition.enter(FetchState.AWAITS_LEADER, 4.0)
+    assert (partition.until, partition.then, partition.error) == (NEVER, None, None)
 
 
 def test_each_start_and_each_seek_is_a_generation_of_its_own() -> None:
-    it = AssignedPartitions().add(T0, 0, 1.0)
-    assert it.generation == generation(0, 0)
-    it.fetch(5, NODE, 1.0)
-    assert it.generation == generation(0, 1)
-    it.enter(FetchState.STOPPED, 1.0)
-    it.fetch(5, NODE, 1.0)
-    assert it.generation == generation(0, 2)
-    it.seeks, it.starts = 1, 0
-    assert it.generation == generation(1, 0)
+    partition = AssignedPartitions().add(T0, 0, 1.0)
+    assert partition.generation == generation(0, 0)
+    partition.fetch(5, NODE, 1.0)
+    assert partition.generation == generation(0, 1)
+    partition.enter(FetchState.STOPPED, 1.0)
+    partition.fetch(5, NODE, 1.0)
+    assert partition.generation == generation(0, 2)
+    partition.seeks, partition.starts = 1, 0
+    assert partition.generation == generation(1, 0)
 
 
 def test_a_position_that_moves_is_neither_told_nor_validated() -> None:
-    it = AssignedPartitions().add(T0, 0, 1.0)
-    it.is_position_told, it.validated_epoch = True, 7
-    it.move(Position(42, 7))
-    assert (it.position, it.is_position_told, it.validated_epoch) == (Position(42, 7), False, -1)
+    partition = AssignedPartitions().add(T0, 0, 1.0)
+    partition.is_position_told, partition.validated_epoch = True, 7
+    partition.move(Position(42, 7))
+    assert (partition.position, partition.is_position_told, partition.validated_epoch) == (
+        Position(42, 7),
+        False,
+        -1,
+    )
 
 
 def test_partitions_are_found_by_name_stream_topic_and_state() -> None:
@@ -79,8 +83,8 @@ def test_partitions_are_found_by_name_stream_topic_and_state() -> None:
 
 def test_a_partition_that_is_gone_is_found_nowhere() -> None:
     partitions = AssignedPartitions()
-    it = partitions.add(T0, 0, 1.0)
-    it.enter(FetchState.FAILED, 1.0)
-    partitions.remove(it)
+    partition = partitions.add(T0, 0, 1.0)
+    partition.enter(FetchState.FAILED, 1.0)
+    partitions.remove(partition)
     assert list(partitions) == partitions.in_state(*FetchState) == []
     assert (partitions.get(T0), partitions.of_stream(0)) == (None, None)

@@ -27,16 +27,16 @@ def test_by_duration_counts_back_from_now_and_falls_back_to_the_end() -> None:
     cluster = Cluster()
     cluster.offsets[WALL_MS - 60_000] = 500
     started = starts(assigned(cluster, auto_offset_reset="by_duration:PT1M"))
-    assert {it.offset for it in started.values()} == {500}
+    assert {start.offset for start in started.values()} == {500}
     started = starts(assigned(cluster, auto_offset_reset="by_duration:PT2M"))
-    assert {it.offset for it in started.values()} == {900}
+    assert {start.offset for start in started.values()} == {900}
 
 
 def test_policy_none_is_an_error_until_the_user_seeks() -> None:
     machine = assigned(Cluster(), auto_offset_reset="none")
     assert not starts(machine)
     failed = machine.take(PartitionFailed)
-    assert {it.partition for it in failed} == {T0, T1}
+    assert {failure.partition for failure in failed} == {T0, T1}
     machine.control.seek(T0, Position(42), 1, machine.now)
     machine.run()
     assert starts(machine)[0].offset == 42

@@ -61,7 +61,7 @@ def test_leader_hints_save_a_metadata_request() -> None:
     cluster = Cluster()
     machine = assigned(cluster)
     first = starts(machine)[0]
-    before = len([it for it, _ in machine.asked if isinstance(it, MetadataRequest)])
+    before = len([body for body, _ in machine.asked if isinstance(body, MetadataRequest)])
     cluster.leaders[0] = (2, 6)
     punt(
         machine,
@@ -73,7 +73,7 @@ def test_leader_hints_save_a_metadata_request() -> None:
     )
     again = starts(machine)[0]
     assert (again.offset, again.link_id) == (400, machine.link_to(2))
-    after = len([it for it, _ in machine.asked if isinstance(it, MetadataRequest)])
+    after = len([body for body, _ in machine.asked if isinstance(body, MetadataRequest)])
     assert after == before
 
 
@@ -156,7 +156,7 @@ def test_a_broker_that_always_says_the_log_does_not_hold_the_position_is_asked_s
     for _ in range(5):
         before = machine.now
         punt(machine, starts(machine)[0], 400, **answer)
-        while not any(isinstance(it, StartStream) for it in machine.kept):
+        while not any(isinstance(command, StartStream) for command in machine.kept):
             for news in machine.take(Reposition):  # the user's thread seeks there
                 place = Position(news.offset, news.epoch)
                 machine.control.seek(T0, place, partition.seeks + 1, machine.now)
@@ -178,7 +178,7 @@ def test_a_new_leader_does_not_start_what_is_about_to_be_moved(answer: dict[str,
     seeks = 0
     for _ in range(5):
         punt(machine, starts(machine)[0], 400, **answer)
-        while not any(isinstance(it, StartStream) for it in machine.kept):
+        while not any(isinstance(command, StartStream) for command in machine.kept):
             for news in machine.take(Reposition):  # the user's thread seeks there
                 seeks += 1
                 place = Position(news.offset, news.epoch)
@@ -213,7 +213,7 @@ def test_errors_in_a_row_are_paced() -> None:
     for _ in range(5):
         before = machine.now
         punt(machine, starts(machine)[0], 100, 78)
-        while not any(isinstance(it, StartStream) for it in machine.kept):
+        while not any(isinstance(command, StartStream) for command in machine.kept):
             machine.run(0.01)
         times.append(machine.now - before)
     assert times[-1] > 3 * times[0] > 0.05
@@ -230,12 +230,12 @@ def test_a_topic_made_anew_loses_no_record(policy: str, offset: int) -> None:
     machine.control.cluster.request_refresh("test")
     machine.run(1.0)
     told = machine.take(Recreated)
-    assert [it.partition for it in told] == [T0, T1]
-    for it in told:
-        machine.control.begin_again(it.partition, it.seeks + 1, machine.now)
+    assert [event.partition for event in told] == [T0, T1]
+    for recreated in told:
+        machine.control.begin_again(recreated.partition, recreated.seeks + 1, machine.now)
     machine.run(1.0)
     again = starts(machine)
-    assert {it.offset for it in again.values()} == {offset}
+    assert {start.offset for start in again.values()} == {offset}
     assert all(again[id_].generation > first[id_].generation for id_ in again)
 
 
@@ -249,10 +249,10 @@ def test_a_topic_made_anew_is_read_at_its_leaders() -> None:
     cluster.leaders = [(1, 0), (1, 0)]
     machine.control.cluster.request_refresh("test")
     machine.run(1.0)
-    for it in machine.take(Recreated):
-        machine.control.begin_again(it.partition, it.seeks + 1, machine.now)
+    for recreated in machine.take(Recreated):
+        machine.control.begin_again(recreated.partition, recreated.seeks + 1, machine.now)
     machine.run(1.0)
-    assert {it.link_id for it in starts(machine).values()} == {machine.link_to(1)}
+    assert {start.link_id for start in starts(machine).values()} == {machine.link_to(1)}
 
 
 def test_the_end_of_a_replica_s_time_stops_no_partition_that_has_left_it() -> None:
@@ -264,8 +264,8 @@ def test_the_end_of_a_replica_s_time_stops_no_partition_that_has_left_it() -> No
     cluster.leaders = [(1, 0), (1, 0)]
     machine.control.cluster.request_refresh("test")
     machine.run(1.0)
-    for it in machine.take(Recreated):
-        machine.control.begin_again(it.partition, it.seeks + 1, machine.now)
+    for recreated in machine.take(Recreated):
+        machine.control.begin_again(recreated.partition, recreated.seeks + 1, machine.now)
     machine.run(1.0)
     machine.take(StopStream)
     machine.run(70.0)
@@ -280,7 +280,7 @@ def test_a_topic_made_anew_is_one_line_in_the_log(caplog: pytest.LogCaptureFixtu
     caplog.clear()
     machine.control.cluster.request_refresh("test")
     machine.run(1.0)
-    assert [it.getMessage() for it in caplog.records if it.levelname == "WARNING"] == [
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         "topic 't' was deleted and created again; read here: t-0, t-1"
     ]
 
@@ -305,7 +305,7 @@ def test_a_topic_that_is_deleted_is_no_warning_of_each_partition(
     cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     machine.control.cluster.request_refresh("test")
     refuse_each(machine, 2 * SETTLING)
-    told = [it.getMessage() for it in caplog.records if it.levelname == "WARNING"]
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert not [text for text in told if "UNKNOWN_TOPIC_ID" in text]
     assert "UNKNOWN_TOPIC_ID" in str(machine.control.troubles.of(T0)), "waits give it as a reason"
 
@@ -315,7 +315,7 @@ def test_a_topic_that_is_there_and_refused_for_long_is_a_warning(
 ) -> None:
     machine = assigned(Cluster())
     refuse_each(machine, 2 * SETTLING)
-    told = [it.getMessage() for it in caplog.records if it.levelname == "WARNING"]
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [text.partition(":")[0] for text in told] == ["UNKNOWN_TOPIC_ID (100)"] * 2
 
 
@@ -324,7 +324,7 @@ def test_a_partition_that_comes_back_is_not_blamed_for_its_former_life() -> None
     machine = assigned(Cluster())
     for _ in range(4):
         punt(machine, starts(machine)[0], 400, OUT_OF_RANGE)
-        while not any(isinstance(it, StartStream) for it in machine.kept):
+        while not any(isinstance(command, StartStream) for command in machine.kept):
             machine.run(0.01)
     machine.control.assign([(T1, 1)], machine.now, committed=False)
     machine.control.assign([(T0, 0), (T1, 1)], machine.now, committed=False)
@@ -342,7 +342,7 @@ def test_a_topic_made_anew_is_not_read_from_where_the_old_one_was() -> None:
     cluster.topic_id = make_topic_id(2)
     punt(machine, first[0], 400, ErrorCode.UNKNOWN_TOPIC_ID)
     machine.run(5.0)
-    assert {it.partition for it in machine.take(Recreated)} == {T0, T1}
+    assert {recreated.partition for recreated in machine.take(Recreated)} == {T0, T1}
     assert not starts(machine)
     machine.control.begin_again(T0, 1, machine.now)
     machine.run(1.0)

@@ -42,10 +42,10 @@ def test_a_topic_that_is_denied_does_not_exist_after_a_while() -> None:
     machine = make(cluster)
     began = machine.now
     machine.control.topics.want("t", began)
-    while not (found := machine.take(TopicSettled)):
+    while not (settled := machine.take(TopicSettled)):
         machine.run(0.1)
     assert GETS_ROUND <= machine.now - began < GETS_ROUND + 1
-    (denied,) = found
+    (denied,) = settled
     assert isinstance(denied.error, UnknownTopicOrPartition)
     assert "there is no topic 't'" in str(denied.error)
 
@@ -69,8 +69,8 @@ def test_a_topic_that_cannot_be_read_fails_its_partitions() -> None:
     machine.control.cluster.request_refresh("test")
     machine.run(1.0)
     failed = machine.take(PartitionFailed)
-    assert {it.partition for it in failed} == {T0, T1}
-    assert not any(it.is_final for it in failed)
+    assert {failure.partition for failure in failed} == {T0, T1}
+    assert not any(failure.is_final for failure in failed)
 
 
 def test_nobody_waits_in_vain_for_a_client_that_cannot_go_on() -> None:
@@ -79,7 +79,10 @@ def test_nobody_waits_in_vain_for_a_client_that_cannot_go_on() -> None:
     machine.control.topics.fail(UsageError("over"))
     machine.control.topics.want("another", machine.now)
     machine.run()
-    assert [it.topic for it in machine.take(TopicSettled) if it.error] == ["other", "another"]
+    assert [settled.topic for settled in machine.take(TopicSettled) if settled.error] == [
+        "other",
+        "another",
+    ]
 
 
 def test_a_known_topic_is_asked_for_anew() -> None:

@@ -46,7 +46,10 @@ def make_members(wanted: Mapping[str, Sequence[str]]) -> list[GroupMember]:
 
 
 def short(assignment: Assignment) -> dict[str, list[str]]:
-    return {name: [str(it) for it in partitions] for name, partitions in assignment.items()}
+    return {
+        name: [str(partition) for partition in partitions]
+        for name, partitions in assignment.items()
+    }
 
 
 def loads(assignment: Assignment) -> list[int]:
@@ -56,14 +59,14 @@ def loads(assignment: Assignment) -> list[int]:
 def check_valid(assignment: Assignment, topics: GroupTopics, members: list[GroupMember]) -> None:
     """Everything that anybody wants has one reader, who wants it."""
     given_out = [partition for partitions in assignment.values() for partition in partitions]
-    wanted = {
-        TopicPartition(topic, it.partition)
+    expected = {
+        TopicPartition(topic, partition.partition)
         for topic, partitions in topics.items()
-        for it in partitions
+        for partition in partitions
         if any(topic in member.topics for member in members)
     }
     assert len(given_out) == len(set(given_out))
-    assert set(given_out) == wanted
+    assert set(given_out) == expected
     for member in members:
         assert {partition.topic for partition in assignment[member.member_id]} <= member.topics
 
@@ -104,9 +107,9 @@ class TestWorkedExample:
     @pytest.mark.parametrize("kind", [RangeAssignor, RoundRobinAssignor, *STICKY])
     def test_more_members_than_partitions_leave_the_rest_idle(self, kind: type[Assignor]) -> None:
         members = make_members({f"c{number}": "A" for number in range(5)})
-        found = kind().assign(self.topics, members)
-        check_valid(found, {"A": self.topics["A"]}, members)
-        assert loads(found) == [0, 0, 0, 1, 1]
+        assignment = kind().assign(self.topics, members)
+        check_valid(assignment, {"A": self.topics["A"]}, members)
+        assert loads(assignment) == [0, 0, 0, 1, 1]
 
 
 def again(
@@ -205,10 +208,10 @@ def theirs_of(
         if before is not None and member_id in before:
             theirs.member_assignment, theirs.generation = list(before[member_id]), 1
         members.append(TheirMember(member_id, theirs.metadata(set(topics))))
-    found = class_of_theirs(name)().assign(FakeCluster(topic_counts), members)
+    assignments = class_of_theirs(name)().assign(FakeCluster(topic_counts), members)
     return {
-        member_id: sorted(TopicPartition(*it) for it in assignment.partitions())
-        for member_id, assignment in found.items()
+        member_id: sorted(TopicPartition(*partition) for partition in assignment.partitions())
+        for member_id, assignment in assignments.items()
     }
 
 
@@ -219,14 +222,14 @@ def test_range_and_round_robin_equal_kafka_pythons(
 ) -> None:
     topics, members = make_topics(topic_counts), make_members(subscriptions)
     for ours in (RangeAssignor(), RoundRobinAssignor()):
-        found = ours.assign(topics, members)
-        check_valid(found, topics, members)
+        assignment = ours.assign(topics, members)
+        check_valid(assignment, topics, members)
         try:
             expected = theirs_of(ours.name, topic_counts, subscriptions)
         except KeyError:  # of its own round robin, where subscriptions differ
             assert len(set(map(tuple, subscriptions.values()))) > 1
             continue
-        assert {name: sorted(some) for name, some in found.items()} == expected
+        assert {name: sorted(some) for name, some in assignment.items()} == expected
 
 
 def spread(assignment: Assignment) -> int:
@@ -279,8 +282,8 @@ class TestClaims:
 
     def test_the_later_generation_has_it(self) -> None:
         members = make_members({"c1": "A", "c2": "A"})
-        found = balance(self.topics, members, {"c1": (3, [self.one]), "c2": (4, [self.one])})
-        assert self.one in found["c2"]
+        assignment = balance(self.topics, members, {"c1": (3, [self.one]), "c2": (4, [self.one])})
+        assert self.one in assignment["c2"]
 
     def test_foreign_user_data_claim_nothing(self) -> None:
         members = [GroupMember("c1", frozenset("A"), user_data=b"\xff\x00 not ours")]
@@ -305,8 +308,8 @@ def test_a_static_member_keeps_its_place_over_a_restart() -> None:
                 GroupMember(f"id-{life * 7 % 5}-{name}", frozenset("A"), instance_id=name)
                 for name in ("x", "y")
             ]
-            found = kind().assign(topics, members)
-            results.append([found[member.member_id] for member in members])
+            assignment = kind().assign(topics, members)
+            results.append([assignment[member.member_id] for member in members])
             if life == 4:
                 break
         assert all(result == results[0] for result in results)
@@ -322,15 +325,15 @@ class TestRacks:
         ]
 
     def topics(self, *racks: str) -> GroupTopics:
-        return {"A": [PartitionReplicas(n, frozenset(it)) for n, it in enumerate(racks)]}
+        return {"A": [PartitionReplicas(n, frozenset(rack)) for n, rack in enumerate(racks)]}
 
     def test_everybody_reads_in_their_own_rack(self) -> None:
-        found = RangeAssignor().assign(self.topics("y", "x", "y", "x"), self.members("x", "y"))
-        assert short(found) == {"c0": ["A-1", "A-3"], "c1": ["A-0", "A-2"]}
+        assignment = RangeAssignor().assign(self.topics("y", "x", "y", "x"), self.members("x", "y"))
+        assert short(assignment) == {"c0": ["A-1", "A-3"], "c1": ["A-0", "A-2"]}
 
     def test_balance_comes_before_nearness(self) -> None:
-        found = RangeAssignor().assign(self.topics("x", "x", "x", "x"), self.members("x", "y"))
-        assert short(found) == {"c0": ["A-0", "A-1"], "c1": ["A-2", "A-3"]}
+        assignment = RangeAssignor().assign(self.topics("x", "x", "x", "x"), self.members("x", "y"))
+        assert short(assignment) == {"c0": ["A-0", "A-1"], "c1": ["A-2", "A-3"]}
 
     @pytest.mark.parametrize(
         ("partitions", "takers"),
@@ -339,10 +342,10 @@ class TestRacks:
     def test_where_racks_do_not_matter_the_cut_is_plain(
         self, partitions: Sequence[str], takers: Sequence[str]
     ) -> None:
-        found = RangeAssignor().assign(
+        assignment = RangeAssignor().assign(
             self.topics(*partitions), self.members(*(takers or (None, None)))
         )
-        assert short(found) == {"c0": ["A-0", "A-1"], "c1": ["A-2"]}
+        assert short(assignment) == {"c0": ["A-0", "A-1"], "c1": ["A-2"]}
 
     @given(
         st.lists(st.sets(st.sampled_from("xyz")).map("".join), min_size=1, max_size=12),
@@ -352,9 +355,9 @@ class TestRacks:
         self, partitions: list[str], racks: list[str | None]
     ) -> None:
         topics, members = self.topics(*partitions), self.members(*racks)
-        found = RangeAssignor().assign(topics, members)
-        check_valid(found, topics, members)
+        assignment = RangeAssignor().assign(topics, members)
+        check_valid(assignment, topics, members)
         plain = RangeAssignor().assign(topics, self.members(*(None for _ in racks)))
-        assert {name: len(some) for name, some in found.items()} == {
+        assert {name: len(some) for name, some in assignment.items()} == {
             name: len(some) for name, some in plain.items()
         }

@@ -31,18 +31,18 @@ def test_a_commit_whose_answer_is_late_lets_the_control_plane_sleep() -> None:
     world.cluster.create_topic("t", 1)
     member = world.join("m", ["t"])
     world.run_until(lambda: world.stable("t"))
-    found: list[Any] = []
+    answers: list[Any] = []
     group = member.control.group
     assert group is not None
     world.cluster.pause(1)
     offsets = {TopicPartition("t", 0): OffsetAndMetadata(0)}
-    group.commits.commit(offsets, found.append, deadline=world.now + 0.5)
+    group.commits.commit(offsets, answers.append, deadline=world.now + 0.5)
     world.run(2.0)  # says so if there is no end to it
-    assert found == []
+    assert answers == []
     assert member.control.requester.next_deadline() == float("inf")
     world.cluster.resume(1, world.now)
     world.run(1.0)
-    assert found == [None]
+    assert answers == [None]
 
 
 def test_committed_offsets_of_a_broker_that_cannot_wait_for_transactions() -> None:
@@ -52,12 +52,12 @@ def test_committed_offsets_of_a_broker_that_cannot_wait_for_transactions() -> No
     world.cluster.create_topic("t", 1)
     member = world.join("m", ["t"])
     world.run_until(lambda: world.stable("t"))
-    found: list[Any] = []
+    answers: list[Any] = []
     group = member.control.group
     assert group is not None
-    group.committed.fetch([TopicPartition("t", 0)], found.append)
+    group.committed.fetch([TopicPartition("t", 0)], answers.append)
     world.run(1.0)
-    assert found == [{TopicPartition("t", 0): None}]
+    assert answers == [{TopicPartition("t", 0): None}]
 
 
 @pytest.mark.parametrize("versions", [None, KAFKA_3_9])
@@ -72,19 +72,19 @@ def test_a_committed_offset_is_of_the_topic_that_there_is(versions: Any) -> None
     world.commit(member, {mine: 5})
     world.run(1.0)
     world.cluster.faults.delay(1.0, api=OFFSET_FETCH, count=1)
-    found: list[Any] = []
+    answers: list[Any] = []
     group = member.control.group
     assert group is not None
-    group.committed.fetch([mine], found.append)
+    group.committed.fetch([mine], answers.append)
     world.run(0.1)
     world.cluster.delete_topic("t")
     world.cluster.create_topic("t", 1)
     member.control.cluster.request_refresh("test", "t")
     world.run(0.5)
-    assert not found, "the answer about the former topic is on its way"
+    assert not answers, "the answer about the former topic is on its way"
     world.commit(member, {mine: 7})
     world.run(5.0)
-    assert found == [{mine: OffsetAndMetadata(7)}]
+    assert answers == [{mine: OffsetAndMetadata(7)}]
 
 
 def test_commits_are_refused_once_others_own_the_partitions() -> None:

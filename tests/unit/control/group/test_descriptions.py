@@ -84,10 +84,10 @@ def test_a_group_that_nobody_knows(versions: Any) -> None:
     world = World(nodes=2)
     if versions is not None:
         world.cluster.faults.limit_versions(versions)
-    found = Asked(world, world.join("outsider", None)).answer()
-    assert found == GroupDescription("Dead")
-    assert isinstance(found, GroupDescription)
-    assert not found.exists
+    description = Asked(world, world.join("outsider", None)).answer()
+    assert description == GroupDescription("Dead")
+    assert isinstance(description, GroupDescription)
+    assert not description.exists
 
 
 def test_a_group_that_only_commits() -> None:
@@ -109,9 +109,9 @@ def test_what_passes_is_tried_again(api: int, error: type[errors.BrokerError]) -
 def test_the_coordinator_may_move() -> None:
     world, asked = joined("classic", ["t"])
     world.cluster.move_coordinator("g", 3 - world.cluster.coordinator("g"))
-    found = asked.answer()
-    assert isinstance(found, GroupDescription)
-    assert found.topics == {"t"}
+    description = asked.answer()
+    assert isinstance(description, GroupDescription)
+    assert description.topics == {"t"}
 
 
 @pytest.mark.parametrize("api", [CONSUMER_GROUP_DESCRIBE, DESCRIBE_GROUPS])

@@ -17,8 +17,8 @@ def everything_from_info_on(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptu
 
 
 def lines(log: pytest.LogCaptureFixture, level: int) -> list[str]:
-    ours = [it for it in log.records if it.name == "kafka_fast.group"]
-    return [it.getMessage() for it in ours if it.levelno == level]
+    ours = [record for record in log.records if record.name == "kafka_fast.group"]
+    return [record.getMessage() for record in ours if record.levelno == level]
 
 
 def test_the_end_of_a_rebalance_names_partitions_and_time(log: pytest.LogCaptureFixture) -> None:
@@ -27,7 +27,7 @@ def test_the_end_of_a_rebalance_names_partitions_and_time(log: pytest.LogCapture
     world.join("a", ["t"])
     took = world.run_until(lambda: world.stable("t"))
     assert lines(log, logging.WARNING) == []
-    (end,) = (it for it in lines(log, logging.INFO) if "generation" in it)
+    (end,) = (line for line in lines(log, logging.INFO) if "generation" in line)
     begin, _, after = end.partition(", after ")
     assert begin == "group g: generation 1: 2 partitions (t-0, t-1)"
     assert float(after.removesuffix(" s")) == pytest.approx(took, abs=0.5)
@@ -37,8 +37,8 @@ def test_the_end_of_a_rebalance_names_partitions_and_time(log: pytest.LogCapture
 def test_a_member_that_holds_the_others_up_is_warned(
     log: pytest.LogCaptureFixture, protocol: str
 ) -> None:
-    given = {"partition_assignment_strategy": "range"} if protocol == "classic" else {}
-    world = World(group_protocol=protocol, **given)
+    settings = {"partition_assignment_strategy": "range"} if protocol == "classic" else {}
+    world = World(group_protocol=protocol, **settings)
     world.cluster.create_topic("t", 4)
     slow = world.join("a", ["t"])
     world.run_until(lambda: world.stable("t"))
@@ -48,7 +48,9 @@ def test_a_member_that_holds_the_others_up_is_warned(
     assert lines(log, logging.WARNING) == []
     world.run(20.0)
     told = lines(log, logging.WARNING)
-    assert any("the rebalance has taken 10 s: this consumer has to give up" in it for it in told)
+    assert any(
+        "the rebalance has taken 10 s: this consumer has to give up" in line for line in told
+    )
     world.run_until(lambda: world.stable("t"), 120.0)
     assert len(lines(log, logging.WARNING)) == len(told), "each slow rebalance is warned of once"
 
@@ -62,7 +64,7 @@ def test_a_member_that_waits_for_others_says_for_whom(log: pytest.LogCaptureFixt
     world.join("b", ["t"])
     world.run(30.0)
     told = lines(log, logging.WARNING)
-    assert any("answers JoinGroup once all members have joined" in it for it in told)
+    assert any("answers JoinGroup once all members have joined" in line for line in told)
 
 
 def test_a_pattern_without_topics_is_no_rebalance(log: pytest.LogCaptureFixture) -> None:

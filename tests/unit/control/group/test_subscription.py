@@ -45,8 +45,8 @@ def test_whole_names_are_matched(pattern: str | re.Pattern[str], matched: set[st
 
 def test_internal_topics_are_matched_only_if_they_are_not_excluded() -> None:
     assert subscribed(".*") == {"orders", "orders.eu"}
-    found = subscribed(".*", **{"exclude.internal.topics": False})
-    assert found == {"orders", "orders.eu", "__consumer_offsets"}
+    topics = subscribed(".*", **{"exclude.internal.topics": False})
+    assert topics == {"orders", "orders.eu", "__consumer_offsets"}
 
 
 def test_topics_are_asked_for_in_the_order_of_their_names() -> None:
@@ -58,4 +58,4 @@ def test_topics_are_asked_for_in_the_order_of_their_names() -> None:
     request = cluster.poll_request(NOW)
     assert request is not None
     assert request.topics is not None
-    assert [it.name for it in request.topics] == names
+    assert [asked.name for asked in request.topics] == names

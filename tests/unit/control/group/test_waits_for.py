@@ -34,12 +34,12 @@ def said(member: Member) -> tuple[int, str] | None:
 
 def check(member: Member, level: int, text: str) -> None:
     """Check what a member waits for; `text` is a pattern behind the name of the group."""
-    found = said(member)
-    assert found is not None
-    assert (found[0], bool(re.search(f"^waiting for group 'g': {text}", found[1]))) == (
+    reason = said(member)
+    assert reason is not None
+    assert (reason[0], bool(re.search(f"^waiting for group 'g': {text}", reason[1]))) == (
         level,
         True,
-    ), found
+    ), reason
 
 
 def make(partitions: int = 1, **given: Any) -> World:
@@ -112,7 +112,7 @@ def test_a_member_that_is_one_too_many(protocol: str) -> None:
     members = [world.join(name, ["t"]) for name in ("a", "b")]
     world.run_until(lambda: world.stable("t"))
     world.run(20)
-    (spare,) = (it for it in members if not it.owned)
+    (spare,) = (member for member in members if not member.owned)
     check(spare, INFO, r"(generation|epoch) \d+ has no partition for this member")
 
 

@@ -169,12 +169,12 @@ class World:
         self.members.append(member)
         if topics is None:
             return member
-        wanted = (
+        subscription = (
             Subscription(pattern=re.compile(topics))
             if isinstance(topics, str)
             else Subscription(frozenset(topics))
         )
-        member.group.member.subscribe(wanted, self.now)
+        member.group.member.subscribe(subscription, self.now)
         return member
 
     def leave(self, member: Member) -> None:
@@ -198,13 +198,13 @@ class World:
 
     def commit(self, member: Member, offsets: dict[TopicPartition, int]) -> list[Any]:
         """Commit; the list gets what becomes of it."""
-        found: list[Any] = []
+        answers: list[Any] = []
         member.group.commits.commit(
-            {it: OffsetAndMetadata(at) for it, at in offsets.items()},
-            found.append,
+            {partition: OffsetAndMetadata(at) for partition, at in offsets.items()},
+            answers.append,
             deadline=self.now + 60,
         )
-        return found
+        return answers
 
     # ---- time ----
 

@@ -97,8 +97,8 @@ def test_a_topic_whose_records_wait_for_a_link_is_not_forgotten() -> None:
         request = control.cluster.poll_request(float(second))
         if request is not None:
             assert [topic.name for topic in request.topics or ()] == ["topic"]
-            found = answer(topic("topic"), brokers=[broker(1, "10.0.0.1")])
-            tell(control, found, 12, float(second))
+            metadata = answer(topic("topic"), brokers=[broker(1, "10.0.0.1")])
+            tell(control, metadata, 12, float(second))
     assert control.cluster.partition_count("topic") == 1
 
 
@@ -160,8 +160,8 @@ def with_leader(*, topic_id: bytes = bytes(16)) -> ProducerControl:
     control = make_control()
     control.want_topic("topic", 1.0)
     control.cluster.poll_request(1.0)
-    found = answer(topic("topic", topic_id=topic_id), brokers=[broker(1, "10.0.0.1")])
-    tell(control, found, 12, 1.0)
+    metadata = answer(topic("topic", topic_id=topic_id), brokers=[broker(1, "10.0.0.1")])
+    tell(control, metadata, 12, 1.0)
     control.handle_event(RouteWanted((0,)), 1.0)
     control.tick(1.0)
     return control
@@ -187,7 +187,7 @@ def test_links_follow_when_a_topic_without_an_id_comes_and_when_it_gets_one() ->
     link_id = connect(control, 1, 1.0, produce=(3, 13))
 
     def versions() -> list[int]:
-        return [it.version for it in take(control, ProgramProduce)]
+        return [command.version for command in take(control, ProgramProduce)]
 
     assert versions() == [13]
     brokers = [broker(1, "10.0.0.1")]
@@ -273,7 +273,7 @@ def routed() -> tuple[ProducerControl, int, int]:
 
 def routing(control: ProducerControl) -> list[object]:
     commands = iter(control.poll_command, None)
-    return [it for it in commands if isinstance(it, RestartTopic | RouteQueue)]
+    return [command for command in commands if isinstance(command, RestartTopic | RouteQueue)]
 
 
 def test_a_topic_that_was_created_again_is_sent_to_its_new_leaders() -> None:

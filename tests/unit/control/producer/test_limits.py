@@ -49,11 +49,11 @@ class World:
 
 def answer(topic: str, error_code: int = 0, **configs: str | None) -> DescribeConfigsResponse:
     """Return what a broker says of a topic; underscores stand for dots."""
-    found = [
+    entries = [
         DescribeConfigsResourceResult(name=name.replace("_", "."), value=value)
         for name, value in configs.items()
     ]
-    result = DescribeConfigsResult(resource_name=topic, error_code=error_code, configs=found)
+    result = DescribeConfigsResult(resource_name=topic, error_code=error_code, configs=entries)
     return DescribeConfigsResponse(results=[result])
 
 
@@ -72,7 +72,9 @@ def test_the_limits_of_a_topic_are_asked_for_once(world: World) -> None:
     assert world.rig.tick(1.1) == []
     request = request_of(sent)
     assert isinstance(request, DescribeConfigsRequest)
-    assert [(it.resource_type, it.resource_name) for it in request.resources] == [(2, "t")]
+    assert [(resource.resource_type, resource.resource_name) for resource in request.resources] == [
+        (2, "t")
+    ]
     assert world.limits.limit("t", ErrorCode.MESSAGE_TOO_LARGE) is None
     assert world.settled == []
     world.answer(sent, answer("t", max_message_bytes="5000", segment_bytes="7000"), 1.2)

@@ -35,12 +35,12 @@ class World:
         """Let the answer to a Metadata request be that the topic has so many partitions."""
         self.control.cluster.request_refresh("test")
         self.control.cluster.poll_request(now)
-        found = answer(topic("t", [(1, 0)] * count, topic_id=make_topic_id(number), error=error))
-        self.control.discovery.apply(self.control.cluster.handle_response(found, now, 13), now)
+        metadata = answer(topic("t", [(1, 0)] * count, topic_id=make_topic_id(number), error=error))
+        self.control.discovery.apply(self.control.cluster.handle_response(metadata, now, 13), now)
 
     def take(self, *kinds: type) -> list[object]:
         commands = iter(self.control.poll_command, None)
-        return [it for it in commands if isinstance(it, kinds)]
+        return [command for command in commands if isinstance(command, kinds)]
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_records_of_a_lost_partition_fail_after_answers_that_agree(
         world.tell(2, 2, 11.0 + 10 * number)
     failed = world.take(FailQueue, RouteQueue)
     assert failed == [FailQueue(2, GONE), FailQueue(3, GONE), RouteQueue(2, 0), RouteQueue(3, 0)]
-    assert [it.getMessage() for it in caplog.records] == [
+    assert [record.getMessage() for record in caplog.records] == [
         "topic 't' has 2 partitions now: records of t-2, t-3 fail"
     ]
     error = world.control.causes.of_answer(TopicPartition("t", 3), GONE, 1, 100, 0.0, 0.0)

@@ -78,18 +78,18 @@ class World:
         return list(self.links.values())
 
     def leader(self, topic: str, partition: int) -> Node | None:
-        found = self.leaders.get((topic, partition))
-        return None if found is None else Node(found)
+        node_id = self.leaders.get((topic, partition))
+        return None if node_id is None else Node(node_id)
 
     def link_to(self, key: ConnectionKey) -> Link | None:
         assert key.role is Role.DATA
         return self.links.get(key.node_id)
 
     def commands(self, *kinds: type) -> list[Any]:
-        found = []
+        commands = []
         while (command := self.routes.poll_command()) is not None:
-            found.append(command)
-        return [command for command in found if isinstance(command, kinds)]
+            commands.append(command)
+        return [command for command in commands if isinstance(command, kinds)]
 
 
 def set_up(**how: Any) -> World:
@@ -105,16 +105,16 @@ def test_a_topic_is_named_before_it_has_partitions_and_partitions_before_they_ha
     world = World()
     del world.leaders["t", 1]
     world.routes.set_up("t")
-    found = world.commands(NameTopic, SetPartitions, SetAvailable)
-    assert [type(command) for command in found] == [NameTopic] * 3 + [SetPartitions] + [
+    commands = world.commands(NameTopic, SetPartitions, SetAvailable)
+    assert [type(command) for command in commands] == [NameTopic] * 3 + [SetPartitions] + [
         SetAvailable
     ] * 2
-    assert found[3:] == [
+    assert commands[3:] == [
         SetPartitions("t", 0, range(2)),
         SetAvailable(0, True),
         SetAvailable(1, False),
     ]
-    assert TOPIC_ID in found[2].field
+    assert TOPIC_ID in commands[2].field
 
 
 def test_a_topic_is_named_anew_only_with_another_id() -> None:
@@ -226,8 +226,8 @@ def test_records_go_to_the_partitions_that_there_are_now() -> None:
     world.count = 1
     del world.leaders["t", 1], world.leaders["t", 2]
     world.routes.set_up("t")
-    found = world.commands(SetPartitions, SetPartitionCount, SetAvailable)
-    assert found == [
+    commands = world.commands(SetPartitions, SetPartitionCount, SetAvailable)
+    assert commands == [
         SetPartitionCount("t", 1),
         SetAvailable(0, True),
         SetAvailable(1, False),

@@ -230,15 +230,15 @@ batch_lists = st.lists(
 
 def build(parts: list[tuple[int, bool, int, int, int]]) -> list[BatchRow]:
     """Rows with sequences as the data plane gives them: without overlap, perhaps with gaps."""
-    found = []
+    batch_rows = []
     sequence = 0
     for serial, (code, unanswered, count, failures, gap) in enumerate(parts):
         sequence += gap
         maybe_written = unanswered or code in (NO_ANSWER, TIMED_OUT, -1)
         row = row_of(serial, code, sequence, count, failures=failures)
-        found.append(row._replace(maybe_written=maybe_written))
+        batch_rows.append(row._replace(maybe_written=maybe_written))
         sequence += count
-    return found
+    return batch_rows
 
 
 @given(

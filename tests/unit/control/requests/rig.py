@@ -109,7 +109,7 @@ class Rig:
         self.now = self.now if now is None else now
         self.requests.now = self.now
         self.requester.tick(self.now)
-        sent = [it for it in self.commands if isinstance(it, SendRaw)]
+        sent = [command for command in self.commands if isinstance(command, SendRaw)]
         self.commands.clear()
         return sent
 
@@ -121,7 +121,7 @@ class Rig:
 
     def lose(self, sent: SendRaw) -> None:
         """Break the connection of a request."""
-        self.by_key = {key: it for key, it in self.by_key.items() if it.id != sent.link_id}
+        self.by_key = {key: link for key, link in self.by_key.items() if link.id != sent.link_id}
         self.requests.handle_response(RawResponse(sent.link_id, sent.token, None, 0), self.now)
 
     # What the requester sees of others

@@ -60,7 +60,7 @@ def test_a_broker_that_takes_one_key_at_a_time_is_asked_one_by_one() -> None:
     want(rig, "a")
     want(rig, "b")
     first, second = rig.tick()
-    assert [request_of(it).key for it in (first, second)] == ["a", "b"]
+    assert [request_of(sent).key for sent in (first, second)] == ["a", "b"]
     rig.answer(second, FindCoordinatorResponse(node_id=2, host="two", port=9092))
     coordinators = rig.requester.coordinators
     assert coordinators.node(GROUP, "a") is None

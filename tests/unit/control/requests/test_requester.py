@@ -364,10 +364,13 @@ def test_items_of_one_leader_go_in_one_request(rig: Rig) -> None:
     rig.open(1)
     rig.open(2)
     partitions = [TopicPartition("t", i) for i in range(4)]
-    rig.leaders = {it: 1 + it.partition % 2 for it in partitions}
+    rig.leaders = {partition: 1 + partition.partition % 2 for partition in partitions}
     call = Ask(Leaders())
     rig.requester.begin(call, partitions)
-    assert [request_of(it).groups for it in rig.tick()] == [["t-0", "t-2"], ["t-1", "t-3"]]
+    assert [request_of(command).groups for command in rig.tick()] == [
+        ["t-0", "t-2"],
+        ["t-1", "t-3"],
+    ]
 
 
 def test_a_leader_that_moved_is_asked_once_the_metadata_name_it(rig: Rig) -> None:
@@ -404,7 +407,7 @@ def test_a_node_without_a_link_is_connected_to(rig: Rig) -> None:
     assert rig.tick() == []
     assert rig.wanted == [ConnectionKey(Role.DATA, 2)]
     rig.open(2)
-    assert [it.link_id for it in rig.tick()] == [20]
+    assert [command.link_id for command in rig.tick()] == [20]
 
 
 def test_a_slow_call_has_a_connection_that_nobody_else_waits_for(rig: Rig) -> None:
@@ -416,7 +419,7 @@ def test_a_slow_call_has_a_connection_that_nobody_else_waits_for(rig: Rig) -> No
     (sent,) = rig.tick()
     assert sent.link_id == slow.id
     rig.requester.begin(Ask(OneNode(1)), ["quick"])
-    assert [it.link_id for it in rig.tick()] == [10]
+    assert [command.link_id for command in rig.tick()] == [10]
 
 
 def test_all_nodes_are_asked_each_once(rig: Rig) -> None:
@@ -429,13 +432,13 @@ def test_all_nodes_are_asked_each_once(rig: Rig) -> None:
     for node in NODES:
         rig.open(node.id)
     sent = rig.tick()
-    assert [(it.link_id, request_of(it).groups) for it in sent] == [
+    assert [(command.link_id, request_of(command).groups) for command in sent] == [
         (10, ["1"]),
         (20, ["2"]),
         (30, ["3"]),
     ]
-    for it, node in zip(sent, NODES, strict=True):
-        rig.answer(it, answer(**{str(node.id): 0}))
+    for request, node in zip(sent, NODES, strict=True):
+        rig.answer(request, answer(**{str(node.id): 0}))
     assert call.done == {1: "stable", 2: "stable", 3: "stable"}
 
 
@@ -451,7 +454,7 @@ def test_a_controller_that_has_moved_is_looked_for(rig: Rig) -> None:
     rig.answer(sent, answer(a=ErrorCode.NOT_CONTROLLER))
     assert rig.refreshed == [None, None]
     rig.controller_id = 2
-    assert [it.link_id for it in rig.tick(2.0)] == [20]
+    assert [command.link_id for command in rig.tick(2.0)] == [20]
 
 
 # Pauses
@@ -469,8 +472,8 @@ def test_a_node_that_asks_for_a_pause_gets_it_and_another_is_asked(rig: Rig) -> 
     assert rig.requester.next_deadline() == 3.0
     rig.open(2)
     rig.requester.begin(Ask(AnyNode()), ["c"])
-    assert [it.link_id for it in rig.tick()] == [20]
-    assert [it.link_id for it in rig.tick(3.0)] == [10]
+    assert [command.link_id for command in rig.tick()] == [20]
+    assert [command.link_id for command in rig.tick(3.0)] == [10]
 
 
 def test_a_link_whose_fetches_are_throttled_carries_no_call_meanwhile(rig: Rig) -> None:
@@ -482,8 +485,8 @@ def test_a_link_whose_fetches_are_throttled_carries_no_call_meanwhile(rig: Rig) 
     assert rig.requester.next_deadline() == 3.0
     rig.requester.begin(Ask(OneNode(1), is_slow=True), ["b"])
     rig.open(1, Role.SLOW)
-    assert [it.link_id for it in rig.tick()] == [11], "each connection for itself"
-    assert [it.link_id for it in rig.tick(3.0)] == [10]
+    assert [command.link_id for command in rig.tick()] == [11], "each connection for itself"
+    assert [command.link_id for command in rig.tick(3.0)] == [10]
 
 
 def test_meanings_that_are_the_usual_ones() -> None:

@@ -94,7 +94,7 @@ def test_round_robin(kafka: EmbeddedKafka, topic: str) -> None:
         bootstrap_servers=kafka.bootstrap, **{"partitioner.class": "round_robin"}
     ) as producer:
         result = producer.send_many(topic, [b"v"] * 40, keys=b"k").result(10)
-    assert [found.records for found in result.partitions.values()] == [10] * PARTITIONS
+    assert [delivered.records for delivered in result.partitions.values()] == [10] * PARTITIONS
 
 
 def test_custom_partitioner_sees_key_and_value() -> None:

@@ -27,8 +27,8 @@ def test_every_kind_of_item(kafka: EmbeddedKafka, producer: Producer, topic: str
     result = producer.send_many(topic, items, partitions=2).result(10)
     expected = [b"a", "é".encode(), None, b"x", b"yy", b"", b"", b"\1\0\0\0"]
     assert values_of(kafka, topic) == expected
-    found = PartitionResult(len(items), 0, len(items) - 1, ANY)
-    assert result == (len(items), 0, {TopicPartition(topic, 2): found})
+    delivered = PartitionResult(len(items), 0, len(items) - 1, ANY)
+    assert result == (len(items), 0, {TopicPartition(topic, 2): delivered})
 
 
 def numpy_forms() -> list[Any]:
@@ -87,9 +87,11 @@ def test_numbers_of_every_size(
     columns = {"partitions": (kind * 2)(3, 1), "timestamps_ms": times}
     producer.send_many(topic, [b"a", b"b"], **columns).result(10)
     producer.send_many(topic, [b"c", b"d"], partitions=3, timestamps_ms=strided).result(10)
-    found = [(it.timestamp_ms, it.value) for it in kafka.records(topic, 3)]
-    assert found == [(127, b"a"), (127, b"c"), (5, b"d")]
-    assert [(it.timestamp_ms, it.value) for it in kafka.records(topic, 1)] == [(5, b"b")]
+    rows = [(record.timestamp_ms, record.value) for record in kafka.records(topic, 3)]
+    assert rows == [(127, b"a"), (127, b"c"), (5, b"d")]
+    assert [(record.timestamp_ms, record.value) for record in kafka.records(topic, 1)] == [
+        (5, b"b")
+    ]
 
 
 def test_buffers_are_the_callers_again_when_the_call_returns(
@@ -101,8 +103,8 @@ def test_buffers_are_the_callers_again_when_the_call_returns(
         producer.send_many(topic, (data, offsets), partitions=0, timestamps_ms=times)
         producer.send_many(topic, [item], partitions=0, timestamps_ms=4)
         data[:], offsets[1], times[0], item[:] = b"zzzzzz", 99, 77, b"??"
-    found = [(it.timestamp_ms, it.value) for it in kafka.records(topic, 0)]
-    assert found == [(1, b"ab"), (2, b"cd"), (3, b"ef"), (4, b"xy")]
+    rows = [(record.timestamp_ms, record.value) for record in kafka.records(topic, 0)]
+    assert rows == [(1, b"ab"), (2, b"cd"), (3, b"ef"), (4, b"xy")]
 
 
 def test_offsets_that_change_during_the_call_are_those_that_were_checked() -> None:
@@ -126,9 +128,9 @@ def test_times_may_be_datetimes(kafka: EmbeddedKafka, producer: Producer, topic:
     times = [NOON, None, NOON + timedelta(milliseconds=2), 5]
     producer.send_many(topic, [b"v"] * 4, partitions=0, timestamps_ms=times)
     producer.send_many(topic, [b"v"] * 2, partitions=0, timestamps_ms=NOON).result(10)
-    found = [it.timestamp_ms for it in kafka.records(topic, 0)]
-    assert found.pop(1) > NOON_MS, "none is now"
-    assert found == [NOON_MS, NOON_MS + 2, 5, NOON_MS, NOON_MS]
+    timestamps = [record.timestamp_ms for record in kafka.records(topic, 0)]
+    assert timestamps.pop(1) > NOON_MS, "none is now"
+    assert timestamps == [NOON_MS, NOON_MS + 2, 5, NOON_MS, NOON_MS]
 
 
 def test_columns_of_everything(kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:

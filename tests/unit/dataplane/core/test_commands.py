@@ -152,7 +152,7 @@ def test_a_topic_that_begins_again_waits_for_what_is_on_its_way_and_then_sends_o
     rig.send(b"three")
     rig.advance(1.0)
     (third,) = rig.requests()
-    values = [it.values() for it in (first, second, third)]
+    values = [request.values() for request in (first, second, third)]
     assert values == [[b"one"], [b"two"], [b"three"]]
 
 
@@ -170,7 +170,7 @@ def test_a_topic_that_begins_again_ends_the_pauses_that_the_old_one_had() -> Non
     (again,) = rig.requests()
     assert [topic for topic, _ in again.batches] == ["t"]
     rig.answer(again)
-    assert [it.done() for it in futures] == [True, False]
+    assert [future.done() for future in futures] == [True, False]
 
 
 def test_records_go_to_the_first_partitions_only_and_the_queues_of_the_others_stay() -> None:

@@ -25,12 +25,12 @@ def raw(text: bytes) -> bytes:
 def sent(rig: Rig | FetchRig, link_id: int = 1) -> list[tuple[int, bytes]]:
     """Return the correlation ids and texts of the raw requests since the last call."""
     rig.turn()
-    data, found = rig.links[link_id].take_sent(), []
+    data, frames = rig.links[link_id].take_sent(), []
     while data:
         size = int.from_bytes(data[:4], "big")
-        found.append((int.from_bytes(data[8:12], "big"), data[12 : 4 + size]))
+        frames.append((int.from_bytes(data[8:12], "big"), data[12 : 4 + size]))
         data = data[4 + size :]
-    return found
+    return frames
 
 
 def answer(rig: Rig | FetchRig, correlation_id: int, body: bytes = b"") -> None:
@@ -121,7 +121,7 @@ def test_batches_that_linger_do_not_keep_the_plane_awake() -> None:
         assert is_quiet(rig)
     assert rig.requests() == []
     rig.plane.open_gate(1, FOREVER)
-    assert [it.values() for it in rig.requests()] == [[b"a"]]
+    assert [request.values() for request in rig.requests()] == [[b"a"]]
 
 
 def test_records_for_another_link_go_on() -> None:
@@ -132,7 +132,7 @@ def test_records_for_another_link_go_on() -> None:
     rig.send(b"a", partition=0)
     rig.send(b"b", partition=1)
     assert rig.requests(1) == []
-    assert [it.values(1) for it in rig.requests(2)] == [[b"b"]]
+    assert [request.values(1) for request in rig.requests(2)] == [[b"b"]]
 
 
 def test_requests_without_an_answer_are_written_first() -> None:

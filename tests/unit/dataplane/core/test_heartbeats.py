@@ -30,11 +30,11 @@ def rig_with_heartbeats(alive: float = 60.0) -> FetchRig:
 
 def sent(rig: FetchRig, expected: bytes = FRAME) -> list[int]:
     """Return the correlation ids of the frames sent since the last call."""
-    found = []
+    ids = []
     for data in rig.frames():
         assert data[:8] + bytes(4) + data[12:] == expected
-        found.append(int.from_bytes(data[8:12], "big"))
-    return found
+        ids.append(int.from_bytes(data[8:12], "big"))
+    return ids
 
 
 def with_id(frame: bytes, correlation_id: int, at: int = 8) -> bytes:

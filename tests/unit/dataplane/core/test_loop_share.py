@@ -34,10 +34,10 @@ def test_what_is_taken_away_too_often_is_none() -> None:
 
 
 def test_each_thread_has_its_own() -> None:
-    found: list[float] = []
+    shares: list[float] = []
     add_runnable(10)
-    thread = threading.Thread(target=lambda: found.append(share(0)))
+    thread = threading.Thread(target=lambda: shares.append(share(0)))
     thread.start()
     thread.join()
     add_runnable(-10)
-    assert found == [pytest.approx(1e-3)]
+    assert shares == [pytest.approx(1e-3)]

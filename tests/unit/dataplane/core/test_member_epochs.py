@@ -69,12 +69,12 @@ def rig_with_member(epoch: int = 3) -> FetchRig:
 
 def epochs(rig: FetchRig) -> list[int]:
     """Return the epochs of the heartbeats sent since the last call."""
-    found = []
+    member_epochs = []
     for data in rig.frames():
         _, request = frame.decode_request(data[4:])
         assert isinstance(request, ConsumerGroupHeartbeatRequest)
-        found.append(request.member_epoch)
-    return found
+        member_epochs.append(request.member_epoch)
+    return member_epochs
 
 
 class Talk:
@@ -295,12 +295,12 @@ def rig_that_joins(version: int) -> Talk:
 
 
 def generations(rig: FetchRig) -> list[int]:
-    found = []
+    generation_ids = []
     for data in rig.frames():
         _, request = frame.decode_request(data[4:])
         assert isinstance(request, HeartbeatRequest)
-        found.append(request.generation_id)
-    return found
+        generation_ids.append(request.generation_id)
+    return generation_ids
 
 
 def joined(version: int, **said: object) -> bytes:

@@ -103,7 +103,7 @@ def test_event_loops_are_woken_while_they_watch(wake: Wake, machine: Machine) ->
 
 def is_raised(event: LoopEvent) -> bool:
     """Return whether the event's descriptor is readable; clear it."""
-    found = bool(select.select([event.fd], [], [], 0)[0])
-    if found:
+    was_raised = bool(select.select([event.fd], [], [], 0)[0])
+    if was_raised:
         event.clear()
-    return found
+    return was_raised

@@ -54,9 +54,9 @@ class Asked(NamedTuple):
     def positions(self) -> dict[tuple[str, int], int]:
         """Where to read from, by topic and partition, in the order of the request."""
         return {
-            (name_of(topic), it.partition): it.fetch_offset
+            (name_of(topic), partition.partition): partition.fetch_offset
             for topic in self.request.topics
-            for it in topic.partitions
+            for partition in topic.partitions
         }
 
     @property
@@ -207,30 +207,30 @@ class FetchRig:
         """Return the requests written since the last call, lengths included."""
         self.turn()
         data = self.links[link_id].take_sent()
-        found = []
+        frames = []
         while data:
             size = int.from_bytes(data[:4], "big")
-            found.append(data[: 4 + size])
+            frames.append(data[: 4 + size])
             data = data[4 + size :]
-        return found
+        return frames
 
     def requests(self, link_id: int = 1) -> list[Asked]:
         """Return the Fetch requests written since the last call."""
-        found = []
+        requests = []
         for data in self.frames(link_id):
             header, request = frame.decode_request(data[4:])
             assert isinstance(request, FetchRequest)
             assert header.client_id == CLIENT
-            found.append(Asked(header.correlation_id, header.version, request, data))
-        return found
+            requests.append(Asked(header.correlation_id, header.version, request, data))
+        return requests
 
     def request(self, link_id: int = 1) -> Asked:
         """Return the one Fetch request that was written since the last call, or is soon."""
-        found = self.requests(link_id)
-        if not found:
+        requests = self.requests(link_id)
+        if not requests:
             self.advance(BACK_OFF)
-            found = self.requests(link_id)
-        (asked,) = found
+            requests = self.requests(link_id)
+        (asked,) = requests
         return asked
 
     def answer(
@@ -257,9 +257,9 @@ class FetchRig:
     def take(self, kind: int) -> list[tuple[Any, ...]]:
         """Return, and forget, the events of one kind."""
         self.turn()
-        found = [event for event in self.events if event[0] == kind]
+        events = [event for event in self.events if event[0] == kind]
         self.events = [event for event in self.events if event[0] != kind]
-        return found
+        return events
 
     def rows(self, kind: int) -> list[tuple[int, int, int, int, int]]:
         """Return (stream, generation, error code, position, last epoch) of such events."""

@@ -126,10 +126,10 @@ def test_an_iterator_says_what_it_has_handed_out(records: ConsumerRecords) -> No
 )
 def test_cuts_are_records_again(records: ConsumerRecords, cut: slice) -> None:
     part = records[cut]
-    wanted = ALL[cut]
-    assert len(part) == len(wanted)
-    assert [record.offset for record in part] == [row.offset for row in wanted]
-    assert part.values() == [row.value for row in wanted]
+    expected = ALL[cut]
+    assert len(part) == len(expected)
+    assert [record.offset for record in part] == [row.offset for row in expected]
+    assert part.values() == [row.value for row in expected]
 
 
 def test_columns(records: ConsumerRecords) -> None:

@@ -49,10 +49,13 @@ def test_a_full_request_is_what_the_codec_writes(version: int) -> None:
     for topic in body.topics:
         has_id = version >= FIRST_WITH_IDS
         assert topic.topic_id == (topic_id(name_of(topic)) if has_id else bytes(16))
-        for it in topic.partitions:
-            assert it.current_leader_epoch == (7 if version >= 9 else -1)
-            assert it.last_fetched_epoch == -1  # nothing was fetched yet
-            assert (it.log_start_offset, it.partition_max_bytes) == (-1, PARTITION_BYTES)
+        for partition in topic.partitions:
+            assert partition.current_leader_epoch == (7 if version >= 9 else -1)
+            assert partition.last_fetched_epoch == -1  # nothing was fetched yet
+            assert (partition.log_start_offset, partition.partition_max_bytes) == (
+                -1,
+                PARTITION_BYTES,
+            )
 
 
 @pytest.mark.parametrize("version", range(FIRST_WITH_SESSIONS, 19))

@@ -392,7 +392,7 @@ def test_memory_for_a_length_beyond_what_was_asked_for_comes_with_its_bytes() ->
 def test_answers_come_in_any_pieces(choppiness: int) -> None:
     rig = FetchRig(partitions=3, choppiness=choppiness)
     offsets = [10, 10, 10]
-    found = []
+    blobs = []
     for turn in range(30):
         asked = rig.request()
         parts = []
@@ -401,8 +401,8 @@ def test_answers_come_in_any_pieces(choppiness: int) -> None:
             offsets[partition] += turn * 7 % 50 + 1
             parts.append(part(partition, data))
         rig.answer(asked, {"t": parts})
-        found += [chunk.data for chunk in rig.streams.take_chunks(10)]
-        assert found[-3:] == [it.records for it in parts]
+        blobs += [chunk.data for chunk in rig.streams.take_chunks(10)]
+        assert blobs[-3:] == [answered.records for answered in parts]
 
 
 def test_other_answers_may_come_in_between() -> None:

@@ -151,8 +151,8 @@ def test_what_nobody_got_can_be_given_back() -> None:
 
 def test_take_into_appends() -> None:
     reader = fed(batch(0, 1, 2), batch(3))
-    found = reader.take(1)
-    assert reader.take_into(found, 2) == 2
-    assert reader.take_into(found, 9) == 1
-    assert reader.take_into(found, 9) == 0
-    assert ConsumerRecords(found).offsets() == [0, 1, 2, 3]
+    rows = reader.take(1)
+    assert reader.take_into(rows, 2) == 2
+    assert reader.take_into(rows, 9) == 1
+    assert reader.take_into(rows, 9) == 0
+    assert ConsumerRecords(rows).offsets() == [0, 1, 2, 3]

@@ -167,7 +167,7 @@ def test_logs_are_read_as_the_slow_reader_reads_them(
             slow.SlowBatch(first, 0, attributes, last - first, 0, 0, producer, 0, 0, rows)
         )
         at = last + 1
-    aborted, wanted = model(batches)
+    aborted, expected = model(batches)
     reader = PartitionReader("t", 3, position, read_committed=True)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(batches)), max_size=3)))
     for low, high in zip([0, *cuts], [*cuts, len(batches)], strict=True):
@@ -180,7 +180,7 @@ def test_logs_are_read_as_the_slow_reader_reads_them(
         )
     got, error = read_on(reader, size)
     assert error is None
-    assert [record.offset for record in got] == [o for o in wanted if o >= position]
+    assert [record.offset for record in got] == [o for o in expected if o >= position]
     assert reader.position == max(position, at)
 
 

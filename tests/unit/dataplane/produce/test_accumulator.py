@@ -40,13 +40,13 @@ KEYED_CALLS: list[Callable[[Any], Any]] = [
 def records_of(rig: Rig) -> list[tuple[bytes | None, bytes | None]]:
     """What the broker gets of it all."""
     rig.turner.begin_flush()
-    found = [
+    records = [
         (record.key, record.value)
         for sent in rig.requests()
         for record in sent.batches["t", 0].records()
     ]
     rig.turner.end_flush()
-    return found
+    return records
 
 
 @pytest.mark.parametrize("name", ["send", "send_nowait"])
@@ -131,10 +131,16 @@ def test_callbacks_of_the_call_and_of_the_producer(name: str) -> None:
     rig = Rig()
     heard: list[tuple[str, int]] = []
     accumulator = Accumulator(
-        rig.queues, max_block=1e-6, on_delivery=lambda error, it: heard.append(("ours", it.offset))
+        rig.queues,
+        max_block=1e-6,
+        on_delivery=lambda error, metadata: heard.append(("ours", metadata.offset)),
     )
     send: Any = getattr(accumulator, name)
-    for on_delivery in (None, lambda error, it: heard.append(("its own", it.offset)), None):
+    for on_delivery in (
+        None,
+        lambda error, metadata: heard.append(("its own", metadata.offset)),
+        None,
+    ):
         send("t", b"v", on_delivery=on_delivery)
     send("t", b"v")
     succeed(rig)
@@ -179,11 +185,11 @@ def test_lost_records_are_counted_exactly_with_dropped_handles() -> None:
 
 
 CALLS_WITHOUT_A_TOPIC = {
-    "send": lambda it: it.send(None, b"v"),
-    "send with a key": lambda it: it.send(None, b"v", b"k"),
-    "send with a partition": lambda it: it.send(None, b"v", partition=0),
-    "send_nowait": lambda it: it.send_nowait(None, b"v"),
-    "send_many": lambda it: it.send_many(None, [b"v"]),
+    "send": lambda sender: sender.send(None, b"v"),
+    "send with a key": lambda sender: sender.send(None, b"v", b"k"),
+    "send with a partition": lambda sender: sender.send(None, b"v", partition=0),
+    "send_nowait": lambda sender: sender.send_nowait(None, b"v"),
+    "send_many": lambda sender: sender.send_many(None, [b"v"]),
 }
 
 

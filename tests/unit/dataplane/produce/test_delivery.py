@@ -301,8 +301,10 @@ def test_metadata_that_a_callback_keeps_does_not_change() -> None:
     succeed(rig)
     notify(rig.queues, report_nothing)
     assert passed == [(100 + i, UNIX_MS + i // 5) for i in range(12)]
-    assert [(it.offset, it.timestamp_ms) for it in kept] == [it for it in passed if it[0] % 3]
-    assert {(it.topic, it.partition) for it in kept} == {("t", 0)}
+    assert [(metadata.offset, metadata.timestamp_ms) for metadata in kept] == [
+        pair for pair in passed if pair[0] % 3
+    ]
+    assert {(metadata.topic, metadata.partition) for metadata in kept} == {("t", 0)}
 
 
 def test_a_callback_added_after_the_end_is_called_too() -> None:

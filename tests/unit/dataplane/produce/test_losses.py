@@ -245,15 +245,15 @@ def test_to_collect_makes_nothing_that_the_garbage_collector_sees() -> None:
 def test_a_second_look_while_an_error_is_made_finds_nothing_to_tell() -> None:
     """As a signal handler that flushes would."""
     rig = prepared()
-    found: list[int] = []
+    counts: list[int] = []
 
     def explain(*facts: Any) -> Reason:
-        found.append(lost_count(rig.queues))
+        counts.append(lost_count(rig.queues))
         return Reason("", None)
 
     rig.queues.set_guide(SimpleNamespace(explain=explain))
     assert lost_count(rig.queues) == 2
-    assert found == [0]
+    assert counts == [0]
 
 
 # ---- an interruption ----

@@ -97,13 +97,13 @@ def test_topics_stand_in_a_request_in_the_order_of_their_first_use() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_correlation_ids_count_up_and_sequences_follow_each_other(version: int) -> None:
     rig = Rig(warm=True, version=version)
-    found = []
+    requests = []
     for count in (1, 2, 1):
         for _ in range(count):
             rig.send_nowait()
-        found += rig.requests()
-    assert [sent.correlation_id for sent in found] == [1, 2, 3]
-    assert [sent.batches["t", 0].base_sequence for sent in found] == [1, 2, 4]
+        requests += rig.requests()
+    assert [sent.correlation_id for sent in requests] == [1, 2, 3]
+    assert [sent.batches["t", 0].base_sequence for sent in requests] == [1, 2, 4]
 
 
 def test_a_batch_is_resent_with_the_same_bytes() -> None:
@@ -154,8 +154,8 @@ def test_without_idempotence_batches_carry_no_producer_id() -> None:
 def test_without_acks_a_batch_ends_when_it_is_written() -> None:
     rig = Rig(acks_zero=True, idempotent=False, choppiness=200)
     futures = [rig.send(b"v" * 1000) for _ in range(20)]
-    found = rig.requests()
-    assert [sent.request.acks for sent in found] == [0] * len(found)
+    requests = rig.requests()
+    assert [sent.request.acks for sent in requests] == [0] * len(requests)
     assert [future.result().offset for future in futures] == [-1] * 20
     assert rig.reserved == 0
 
@@ -259,9 +259,9 @@ def test_an_answer_to_something_else_is_told_and_closes_the_link(
     response = response_to(sent)
     spoil(response)
     rig.links[1].arrive(encode(response, sent))
-    ((_, link_id, told_version, _, _, told, found),) = rig.take(EVENT_BAD_ANSWER)
+    ((_, link_id, told_version, _, _, told, details),) = rig.take(EVENT_BAD_ANSWER)
     assert (link_id, told_version, told) == (1, version, encode(response, sent)[4:])
-    kind, asked, place, earlier = found
+    kind, asked, place, earlier = details
     which = asked if misfit[0] is Misfit.MISSING else place
     assert (Misfit(kind), which, earlier) == (*misfit, False)
     assert closing(rig) == [CloseReason.BAD_RESPONSE]

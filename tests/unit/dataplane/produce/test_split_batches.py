@@ -73,7 +73,7 @@ def test_futures_end_with_their_part() -> None:
         futures[3].result(0)
     rig.answer(second, base_offset=20)
     rig.answer(third, base_offset=30)
-    assert [it.result(0).offset for it in futures] == [10, 11, 12, 20, 21, 22, 30, 31]
+    assert [future.result(0).offset for future in futures] == [10, 11, 12, 20, 21, 22, 30, 31]
 
 
 def test_a_part_that_is_split_again_ends_in_its_own_parts() -> None:
@@ -192,9 +192,9 @@ def test_a_bulk_call_ends_with_the_last_part_that_has_records_of_it() -> None:
         ("xx.", ["before", "across"]),
         ("xxx", ["before", "across", "behind"]),
     ]
-    results: list[BatchResult] = [it.result(0) for it in (before, across, behind)]
-    assert [it.failed for it in results] == [0, 0, 0]
-    assert [next(iter(it.partitions.values())).base_offset for it in results] == [0, 2, 12]
+    results: list[BatchResult] = [bulk_future.result(0) for bulk_future in (before, across, behind)]
+    assert [result.failed for result in results] == [0, 0, 0]
+    assert [next(iter(result.partitions.values())).base_offset for result in results] == [0, 2, 12]
 
 
 def test_a_bulk_calls_callback_hears_of_each_record_with_its_part() -> None:
@@ -292,20 +292,20 @@ def test_forgiving_a_batch_that_is_gone_does_nothing() -> None:
 
 def sizes(requests: list[Sent]) -> list[int]:
     """Return the size of each request's batch."""
-    return [len(it.request.topic_data[0].partition_data[0].records or b"") for it in requests]
+    return [len(sent.request.topic_data[0].partition_data[0].records or b"") for sent in requests]
 
 
 def everything(rig: Rig) -> list[Sent]:
     """Answer everything; return the requests."""
-    found = []
+    requests = []
     rig.turner.begin_flush()
     while sent := rig.requests():
         for one in sent:
             rig.answer(one)
-        found += sent
+        requests += sent
         rig.advance(0.001)
     rig.turner.end_flush()
-    return found
+    return requests
 
 
 def test_no_larger_batches_are_made_for_a_topic_and_no_smaller_ones_for_others() -> None:
@@ -317,11 +317,11 @@ def test_no_larger_batches_are_made_for_a_topic_and_no_smaller_ones_for_others()
     for topic in ("t", "other"):
         for _ in range(50):
             rig.send(bytes(RECORD), topic=topic)
-    found: dict[str, list[int]] = {"t": [], "other": []}
+    counts: dict[str, list[int]] = {"t": [], "other": []}
     for sent in everything(rig):
         for (topic, _), batch in sent.batches.items():
-            found[topic].append(batch.record_count)
-    assert found == {"t": [4] * 12 + [2], "other": [50]}
+            counts[topic].append(batch.record_count)
+    assert counts == {"t": [4] * 12 + [2], "other": [50]}
     assert rig.queues.stats()["splits"] == 0
     rig.queues.limit_topic("t", 0, 0)
     rig.turn()
@@ -339,7 +339,7 @@ def test_new_partitions_of_the_topic_are_limited_too() -> None:
     rig.queues.route(1, 1)
     for _ in range(8):
         rig.send(bytes(RECORD), partition=1)
-    assert [it.batches["t", 1].record_count for it in everything(rig)] == [4, 4]
+    assert [sent.batches["t", 1].record_count for sent in everything(rig)] == [4, 4]
     assert rig.queues.stats()["splits"] == 0
 
 
@@ -349,16 +349,16 @@ def test_what_was_made_before_is_split_before_it_is_sent(idempotent: bool) -> No
     rig = Rig(linger=LINGER, batch_size=3_000, idempotent=idempotent)
     futures = [rig.send(b"%03d" % number + bytes(RECORD)) for number in range(40)]
     rig.queues.limit_topic("t", 1_500, 1_500)
-    found = everything(rig)
-    assert max(sizes(found)) <= 1_500
-    values = [value for sent in found for value in sent.values()]
+    requests = everything(rig)
+    assert max(sizes(requests)) <= 1_500
+    values = [value for sent in requests for value in sent.values()]
     assert values == sorted(value for value in values if value)
     assert len(values) == 40
     if idempotent:
-        sequences = [it.batches["t", 0].base_sequence for it in found]
-        counts = [it.batches["t", 0].record_count for it in found]
+        sequences = [sent.batches["t", 0].base_sequence for sent in requests]
+        counts = [sent.batches["t", 0].record_count for sent in requests]
         assert sequences == [sum(counts[:number]) for number in range(len(counts))]
-        first = found[0].batches["t", 0]
+        first = requests[0].batches["t", 0]
         assert (first.producer_id, first.producer_epoch) == (PRODUCER_ID, EPOCH)
     assert all(future.done() for future in futures)
     assert rig.queues.stats()["retries"] == 0
@@ -374,17 +374,17 @@ def test_parts_that_were_never_sent_take_the_producer_id_that_holds_then() -> No
     (first,) = rig_requests(rig)
     rig.answer(first)
     others = everything(rig)
-    batches = [it.batches["t", 0] for it in (first, *others)]
-    assert [(it.producer_id, it.producer_epoch) for it in batches] == [(4, 2)] * 3
-    assert [it.base_sequence for it in batches] == [0, 3, 6]
+    batches = [sent.batches["t", 0] for sent in (first, *others)]
+    assert [(batch.producer_id, batch.producer_epoch) for batch in batches] == [(4, 2)] * 3
+    assert [batch.base_sequence for batch in batches] == [0, 3, 6]
 
 
 def rig_requests(rig: Rig) -> list[Sent]:
     """Return what is sent at once when everything may leave."""
     rig.turner.begin_flush()
-    found = rig.requests()
+    requests = rig.requests()
     rig.turner.end_flush()
-    return found
+    return requests
 
 
 def test_a_batch_of_one_record_goes_as_it_is() -> None:
@@ -423,9 +423,9 @@ def test_what_waits_for_another_try_is_split_if_it_is_larger_than_was_learnt() -
     rig.queues.limit_topic("t", 1_500, 1_500)
     judge(rig, report.batches[0], VERDICT_SPLIT, size=1_500, error_code=TOO_LARGE)
     rig.thaw(report, single=True)
-    found = everything(rig)
-    assert max(sizes(found)) <= 1_500
-    assert sum(it.batches["t", 0].record_count for it in found) == 16
+    requests = everything(rig)
+    assert max(sizes(requests)) <= 1_500
+    assert sum(request.batches["t", 0].record_count for request in requests) == 16
 
 
 @pytest.mark.parametrize("codec", [3, 4])
@@ -434,8 +434,8 @@ def test_compressed_batches_count_as_they_are_sent(codec: int) -> None:
     for _ in range(60):
         rig.send(bytes(RECORD))
     rig.queues.limit_topic("t", 5_000, 1_500)
-    found = everything(rig)
-    assert sum(it.batches["t", 0].record_count for it in found) == 60
+    requests = everything(rig)
+    assert sum(sent.batches["t", 0].record_count for sent in requests) == 60
     # Zeros take little room. A build without the codec leaves compression to other threads.
     is_native = codecs_available()[Codec(codec).name.lower()] == "native"
     assert (rig.queues.stats()["splits"] == 0) == is_native
@@ -447,9 +447,9 @@ def test_parts_are_compressed_each_for_itself() -> None:
     for value in noise:
         rig.send(value)
     rig.queues.limit_topic("t", 1_500, 300)
-    found = everything(rig)
+    requests = everything(rig)
     assert rig.queues.stats()["splits"] > 0
-    assert [value for sent in found for value in sent.values()] == noise
+    assert [value for sent in requests for value in sent.values()] == noise
 
 
 def test_parts_that_expire_unsent_were_not_sent_and_leave_no_gap() -> None:

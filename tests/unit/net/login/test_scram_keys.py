@@ -40,7 +40,9 @@ def test_keys_are_derived_once(derived: list[tuple[bytes, bytes, int]]) -> None:
 
 def test_a_password_that_changes_is_derived_anew(derived: list[tuple[bytes, bytes, int]]) -> None:
     cache = ScramKeyCache("sha256")
-    keys = [cache.derive(Secret(it), b"salt", 4096) for it in ("first", "first", "second")]
+    keys = [
+        cache.derive(Secret(password), b"salt", 4096) for password in ("first", "first", "second")
+    ]
     assert keys[0] is keys[1] is not keys[2]
     assert [password for password, _, _ in derived] == [b"first", b"second"]
 
@@ -63,9 +65,9 @@ def test_links_that_ask_at_once_wait_for_one_derivation(monkeypatch: pytest.Monk
         return "password"
 
     cache, secret = ScramKeyCache("sha256"), Secret(password)
-    found: list[ScramKeys] = []
+    results: list[ScramKeys] = []
     threads = [
-        threading.Thread(target=lambda: found.append(cache.derive(secret, b"salt", 4096)))
+        threading.Thread(target=lambda: results.append(cache.derive(secret, b"salt", 4096)))
         for _ in range(4)
     ]
     for thread in threads:
@@ -76,7 +78,7 @@ def test_links_that_ask_at_once_wait_for_one_derivation(monkeypatch: pytest.Monk
     may_end.set()
     for thread in threads:
         thread.join(30)
-    assert len(found) == 4 and len({id(keys) for keys in found}) == 1
+    assert len(results) == 4 and len({id(keys) for keys in results}) == 1
     assert calls == [b"salt"]
 
 
@@ -84,10 +86,10 @@ def test_a_broker_that_sends_new_salts_fills_no_memory(
     derived: list[tuple[bytes, bytes, int]],
 ) -> None:
     cache, password = ScramKeyCache("sha256"), Secret("password")
-    wanted = cache.derive(password, b"wanted", 4096)
+    keys = cache.derive(password, b"wanted", 4096)
     for number in range(3 * KEPT):
         cache.derive(password, b"%d" % number, 4096)
-        assert cache.derive(password, b"wanted", 4096) is wanted
+        assert cache.derive(password, b"wanted", 4096) is keys
     assert len(cache._keys) == KEPT
 
 

@@ -43,8 +43,8 @@ def test_when_a_token_is_replaced(
     life: float, issued: float | None, chance: float, wanted: float
 ) -> None:
     issued_at = None if issued is None else NOW + issued
-    found = refresh_time(token(life, issued_at), NOW, settings(), chance)
-    assert found - NOW == pytest.approx(wanted)
+    due = refresh_time(token(life, issued_at), NOW, settings(), chance)
+    assert due - NOW == pytest.approx(wanted)
 
 
 def test_a_token_without_an_end_is_replaced_at_once() -> None:
@@ -175,7 +175,7 @@ class Slow(Provider):
 
 def ask_at_once(provider: Slow, count: int) -> list[object]:
     """Have several links ask while the provider is silent; return what each gets."""
-    found: list[object] = []
+    outcomes: list[object] = []
     waits = threading.Semaphore(0)
     cache = provider.cache
     result_of = cache._result_of
@@ -188,9 +188,9 @@ def ask_at_once(provider: Slow, count: int) -> list[object]:
 
     def ask() -> None:
         try:
-            found.append(cache.current())
+            outcomes.append(cache.current())
         except KafkaConnectionError as error:
-            found.append(error)
+            outcomes.append(error)
 
     threads = [threading.Thread(target=ask) for _ in range(count)]
     for thread in threads:
@@ -200,23 +200,23 @@ def ask_at_once(provider: Slow, count: int) -> list[object]:
     provider.may_answer.set()
     for thread in threads:
         thread.join(30)
-    assert len(found) == count
-    return found
+    assert len(outcomes) == count
+    return outcomes
 
 
 def test_links_that_ask_at_once_get_one_token() -> None:
     provider = Slow()
-    found = ask_at_once(provider, 5)
-    assert provider.count == 1 and len({id(one) for one in found}) == 1
+    received = ask_at_once(provider, 5)
+    assert provider.count == 1 and len({id(one) for one in received}) == 1
 
 
 def test_links_that_ask_at_once_get_one_failure() -> None:
     provider = Slow()
     provider.outcomes = [AuthenticationError("needs a token, and the provider says no")]
-    found = ask_at_once(provider, 5)
+    errors = ask_at_once(provider, 5)
     assert provider.count == 1
-    assert {str(error) for error in found} == {"needs a token, and the provider says no"}
-    assert len({id(error) for error in found}) == 5  # each raises its own
+    assert {str(error) for error in errors} == {"needs a token, and the provider says no"}
+    assert len({id(error) for error in errors}) == 5  # each raises its own
     assert provider.value() == "token 2"
 
 
@@ -227,14 +227,14 @@ def test_while_the_next_token_is_fetched_others_use_the_old_one() -> None:
     provider.now += 3000
     provider.may_answer.clear()
     provider.is_asked.clear()
-    found: list[Token] = []
-    thread = threading.Thread(target=lambda: found.append(provider.cache.current()))
+    received: list[Token] = []
+    thread = threading.Thread(target=lambda: received.append(provider.cache.current()))
     thread.start()
     assert provider.is_asked.wait(30)
     assert provider.cache.current() is first
     provider.may_answer.set()
     thread.join(30)
-    assert found[0] is not first and provider.cache.current() is found[0]
+    assert received[0] is not first and provider.cache.current() is received[0]
 
 
 def test_a_fetch_that_hangs_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def batch_of(rows: list[Any], text: Any = None, octets: Any = None) -> Any:
 def pairs_of(batches: Any) -> list[Any]:
     """Return the headers of each row as pairs."""
     return [
-        [(it["key"], it["value"]) for it in row]
+        [(header["key"], header["value"]) for header in row]
         for batch in batches
         for row in batch.column("headers").to_pylist()
     ]
@@ -48,19 +48,19 @@ def test_rows_without_headers_are_numbered_through_the_task() -> None:
         pa.RecordBatch.from_pydict({"value": pa.array(["v"] * count, pa.string())})
         for count in (3, 0, 2)
     ]
-    found = list(with_dedupe_headers(batches, WRITE, 3))
-    assert [batch.num_rows for batch in found] == [3, 0, 2]
-    assert pairs_of(found) == [own(row) for row in range(5)]
-    assert all(batch.column("value").to_pylist() == ["v"] * batch.num_rows for batch in found)
+    numbered = list(with_dedupe_headers(batches, WRITE, 3))
+    assert [batch.num_rows for batch in numbered] == [3, 0, 2]
+    assert pairs_of(numbered) == [own(row) for row in range(5)]
+    assert all(batch.column("value").to_pylist() == ["v"] * batch.num_rows for batch in numbered)
 
 
 @given(st.lists(st.none() | PAIRS, max_size=8), st.integers(0, 8), st.integers(0, 8))
 def test_headers_that_are_there_come_first(rows: list[Any], start: int, count: int) -> None:
     """Also those of a slice, whose first row is not the first of its buffers."""
     batches = [batch_of(rows), batch_of(rows).slice(start, count)]
-    wanted = [*rows, *rows[start : start + count]]
+    expected = [*rows, *rows[start : start + count]]
     assert pairs_of(with_dedupe_headers(batches, WRITE, 3)) == [
-        [*(row or []), *own(number)] for number, row in enumerate(wanted)
+        [*(row or []), *own(number)] for number, row in enumerate(expected)
     ]
 
 

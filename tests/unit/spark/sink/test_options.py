@@ -19,15 +19,15 @@ def options(*, stream: bool = False, **given: Any) -> SinkOptions:
 
 
 def test_defaults() -> None:
-    found = options()
-    assert (found.topic, found.dedupe_headers, found.job_id) == (None, False, None)
-    assert found.config.properties() == {"bootstrap.servers": "a:9092"}
+    settings = options()
+    assert (settings.topic, settings.dedupe_headers, settings.job_id) == (None, False, None)
+    assert settings.config.properties() == {"bootstrap.servers": "a:9092"}
 
 
 def test_names_have_no_case() -> None:
-    found = options(TOPIC="t", dedupeheaders="TRUE", JobId="7", **{"Kafka.Linger.Ms": "50"})
-    assert (found.topic, found.dedupe_headers, found.job_id) == ("t", True, "7")
-    assert producer_settings(found.config.properties()).linger == 0.05
+    settings = options(TOPIC="t", dedupeheaders="TRUE", JobId="7", **{"Kafka.Linger.Ms": "50"})
+    assert (settings.topic, settings.dedupe_headers, settings.job_id) == ("t", True, "7")
+    assert producer_settings(settings.config.properties()).linger == 0.05
 
 
 @pytest.mark.parametrize(

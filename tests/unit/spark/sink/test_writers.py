@@ -59,7 +59,7 @@ def test_an_abort_is_logged(log: pytest.LogCaptureFixture, stream: bool, name: s
     for messages in ([DONE, None], [DONE, DONE], []):
         made.abort(messages, *([7] if stream else []))
     said = [record.getMessage() for record in log.records]
-    assert [it.startswith(f"{name} failed: ") for it in said] == [True] * 3
+    assert [text.startswith(f"{name} failed: ") for text in said] == [True] * 3
     assert "1 of its 2 tasks had ended, and Kafka keeps their 5 records" in said[0]
     assert "2 of its 2 tasks had ended, and Kafka keeps their 10 records" in said[1]
     assert "0 of its 0 tasks" in said[2]

@@ -66,11 +66,11 @@ def test_the_columns_are_sent_and_reported(producer: TableProducer) -> None:
 def test_headers_name_the_micro_batch_or_the_job(
     producer: TableProducer, job: MicroBatch | None, query: bytes, number: bytes
 ) -> None:
-    wanted = options(topic="t", dedupeHeaders="true")
-    write_task([batch(value=["a"])], wanted, {"value": 0}, job)
+    settings = options(topic="t", dedupeHeaders="true")
+    write_task([batch(value=["a"])], settings, {"value": 0}, job)
     ((_, sent, columns),) = producer.tables
     (headers,) = sent.column("headers").to_pylist()
-    assert [it["value"] for it in headers] == [query, number, b"3", b"0"]
+    assert [header["value"] for header in headers] == [query, number, b"3", b"0"]
     assert columns["headers"] == "headers"
 
 

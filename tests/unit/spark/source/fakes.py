@@ -13,8 +13,8 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def options(**given: str) -> SourceOptions:
-    wanted = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t", **given}
-    return source_options(wanted)
+    texts = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t", **given}
+    return source_options(texts)
 
 
 class FakeClient:
@@ -31,33 +31,48 @@ class FakeClient:
         self.failure: Exception | None = None
 
     def topics(self, *, internal: bool = False) -> set[str]:
-        return {it.topic for it in self.logs}
+        return {partition.topic for partition in self.logs}
 
     def partitions_for(
         self, topics: Iterable[str], *, refresh: bool = False
     ) -> list[PartitionInfo]:
         assert refresh, "what is known may be old"
-        wanted = set(topics)
-        self.asked.append(sorted(wanted))
-        if missing := wanted - self.topics():
+        names = set(topics)
+        self.asked.append(sorted(names))
+        if missing := names - self.topics():
             raise UnknownTopicOrPartition(f"there is no topic {min(missing)!r}")
         return [
-            PartitionInfo(it.topic, it.partition, 1, 0, (1,), (1,), (), self.ids.get(it.topic))
-            for it in self.logs
-            if it.topic in wanted
+            PartitionInfo(
+                partition.topic,
+                partition.partition,
+                1,
+                0,
+                (1,),
+                (1,),
+                (),
+                self.ids.get(partition.topic),
+            )
+            for partition in self.logs
+            if partition.topic in names
         ]
 
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return {it: self.logs[it].start for it in partitions}
+        return {partition: self.logs[partition].start for partition in partitions}
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        wanted = list(partitions)
-        return self.answers.pop(0) if self.answers else {it: self.logs[it].stop for it in wanted}
+        named = list(partitions)
+        return (
+            self.answers.pop(0)
+            if self.answers
+            else {partition: self.logs[partition].stop for partition in named}
+        )
 
     def first_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         return {
-            it: next((i for i, found in enumerate(self.times[it]) if found >= at), -1)
-            for it, at in times.items()
+            partition: next(
+                (i for i, timestamp in enumerate(self.times[partition]) if timestamp >= at), -1
+            )
+            for partition, at in times.items()
         }
 
     def committed(self, partitions: Any = None) -> dict[TopicPartition, OffsetAndMetadata]:

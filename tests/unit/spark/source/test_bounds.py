@@ -124,5 +124,5 @@ def test_which_starts_may_move() -> None:
         {"startingoffsets": '{"t":{"0":-2}}'},
         {"startingoffsetsbytimestamp": '{"t":{"0":1}}'},
     ]
-    assert [is_moving(start_of_stream(it)) for it in moving] == [True] * 3
-    assert [is_moving(start_of_stream(it)) for it in fixed] == [False] * 3
+    assert [is_moving(start_of_stream(options)) for options in moving] == [True] * 3
+    assert [is_moving(start_of_stream(options)) for options in fixed] == [False] * 3

@@ -26,8 +26,8 @@ class FakeConsumer:
 
 
 def config(number: int = 0) -> JobConfig:
-    given = {"bootstrap.servers": f"a:{number + 1}", "connections.max.idle.ms": "60000"}
-    return freeze(given, "consumer")
+    properties = {"bootstrap.servers": f"a:{number + 1}", "connections.max.idle.ms": "60000"}
+    return freeze(properties, "consumer")
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_few_are_kept(cache: ConsumerCache) -> None:
     for number in range(MAX_IDLE + 1):
         with cache.lease(config(number)) as consumer:
             made.append(consumer)
-    assert [it.closed for it in made] == [1] + [0] * MAX_IDLE
+    assert [leased.closed for leased in made] == [1] + [0] * MAX_IDLE
 
 
 def test_a_forked_child_leaves_its_parents_alone(cache: ConsumerCache) -> None:

@@ -34,7 +34,7 @@ def test_a_file(location: str, tmp_path: Path) -> None:
     assert LocationStore(location, TOPIC).load() is None
     LocationStore(location, TOPIC).keep(OFFSETS)
     assert LocationStore(location, TOPIC).load() == OFFSETS
-    assert [it.name for it in (tmp_path / "new folder").iterdir()] == ["offsets"]
+    assert [path.name for path in (tmp_path / "new folder").iterdir()] == ["offsets"]
 
 
 def test_another_querys_file_is_refused(location: str) -> None:

@@ -42,7 +42,7 @@ NAMES = [
         (r"(\w)\1", ["foo", "foo-bar", "__consumer_offsets", "aa"]),
         (r"\bfoo\b", ["foo", "foo-bar"]),
         ("^(?!__|foo|[eEtaU]).*$", ["q1"]),
-        (r"^[\w.]+$", [it for it in NAMES if "-" not in it]),
+        (r"^[\w.]+$", [name for name in NAMES if "-" not in name]),
         (r"(?:x|\x2e)b", ["a.bc", "axb"]),
         (r"\u0061-", ["a-b"]),
         (r"o{2}?-", ["foo-bar"]),

@@ -59,8 +59,8 @@ def test_the_ranges_of_a_batch_say_to_which_topic_they_belong(
 ) -> None:
     client.ids = {"t": "this one"}
     ranges = reader.ranges(Bounds(Edge.EARLIEST, Edge.LATEST))
-    assert {it.topic_id for it in ranges} == {"this one"}
-    assert {it.topic_id for it in split(ranges, min_partitions=7)} == {"this one"}
+    assert {span.topic_id for span in ranges} == {"this one"}
+    assert {span.topic_id for span in split(ranges, min_partitions=7)} == {"this one"}
 
 
 def test_a_topic_that_was_created_again_is_another_one(client: FakeClient) -> None:

@@ -15,22 +15,22 @@ LEAST = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t"}
 
 
 def test_defaults() -> None:
-    found = source_options(LEAST)
-    assert found.subscription.topics == ("t",)
-    assert (found.fail_on_data_loss, found.headers) == (True, False)
-    assert (found.min_partitions, found.max_records_per_partition) == (None, None)
-    assert (found.min_offsets, found.max_offsets, found.max_delay) == (None, None, 900.0)
-    assert (found.poll_timeout, found.attempts, found.attempt_interval) == (120.0, 3, 1.0)
-    assert (found.group, found.initial_offsets_location) == (None, None)
-    assert found.allow_unsafe_latest is False
-    assert found.config.properties() == {
+    settings = source_options(LEAST)
+    assert settings.subscription.topics == ("t",)
+    assert (settings.fail_on_data_loss, settings.headers) == (True, False)
+    assert (settings.min_partitions, settings.max_records_per_partition) == (None, None)
+    assert (settings.min_offsets, settings.max_offsets, settings.max_delay) == (None, None, 900.0)
+    assert (settings.poll_timeout, settings.attempts, settings.attempt_interval) == (120.0, 3, 1.0)
+    assert (settings.group, settings.initial_offsets_location) == (None, None)
+    assert settings.allow_unsafe_latest is False
+    assert settings.config.properties() == {
         "bootstrap.servers": "a:9092",
         "client.id": "spark-kafka-source",
     }
 
 
 def test_names_have_no_case() -> None:
-    found = source_options(
+    settings = source_options(
         {
             "KAFKA.Bootstrap.Servers": "a:9092",
             "SUBSCRIBE": "t",
@@ -50,13 +50,13 @@ def test_names_have_no_case() -> None:
             "groupIdPrefix": "mine",
         }
     )
-    assert (found.fail_on_data_loss, found.headers) == (False, True)
-    assert (found.min_partitions, found.max_records_per_partition) == (7, 8)
-    assert (found.min_offsets, found.max_offsets, found.max_delay) == (1, 1, 120.0)
-    assert (found.poll_timeout, found.attempts, found.attempt_interval) == (0.512, 5, 0.01)
-    assert (found.group, found.initial_offsets_location) == ("g", "/x")
-    assert found.allow_unsafe_latest is True
-    assert found.config.properties()["client.id"] == "mine"
+    assert (settings.fail_on_data_loss, settings.headers) == (False, True)
+    assert (settings.min_partitions, settings.max_records_per_partition) == (7, 8)
+    assert (settings.min_offsets, settings.max_offsets, settings.max_delay) == (1, 1, 120.0)
+    assert (settings.poll_timeout, settings.attempts, settings.attempt_interval) == (0.512, 5, 0.01)
+    assert (settings.group, settings.initial_offsets_location) == ("g", "/x")
+    assert settings.allow_unsafe_latest is True
+    assert settings.config.properties()["client.id"] == "mine"
 
 
 @pytest.mark.parametrize(
@@ -122,6 +122,6 @@ def test_options_of_a_sink_and_of_spark_mean_nothing(caplog: pytest.LogCaptureFi
 
 def test_a_group_is_not_needed(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "kafka_fast"):
-        found = options(**{"kafka.group.id": "g"})
-    assert "group.id" not in found.config.properties()
+        settings = options(**{"kafka.group.id": "g"})
+    assert "group.id" not in settings.config.properties()
     assert "kafka.group.id has no effect" in caplog.text

@@ -35,13 +35,13 @@ def test_every_batch_makes_progress_within_its_limit(
 ) -> None:
     start = {TopicPartition("t", number): at for number, (at, _) in enumerate(sizes)}
     end = {TopicPartition("t", number): at + size for number, (at, size) in enumerate(sizes)}
-    found = limited(limit, start, end)
-    taken = {it: found[it] - start[it] for it in start}
-    assert all((taken[it] > 0) == (end[it] > start[it]) for it in start) or limit >= sum(
-        size for _, size in sizes
-    )
+    ends = limited(limit, start, end)
+    taken = {partition: ends[partition] - start[partition] for partition in start}
+    assert all(
+        (taken[partition] > 0) == (end[partition] > start[partition]) for partition in start
+    ) or limit >= sum(size for _, size in sizes)
     assert sum(taken.values()) <= max(limit, 1) + len(sizes)
-    assert all(found[it] <= end[it] for it in start)
+    assert all(ends[partition] <= end[partition] for partition in start)
 
 
 def test_a_batch_waits_for_enough_or_for_long_enough() -> None:

@@ -46,11 +46,11 @@ def driver(
     **given: str,
 ) -> StreamDriver:
     clock = clock or Clock()
-    found = options(**given)
-    reader = OffsetReader(client, found, clock.sleep)
-    group = client if found.group is not None else None
+    settings = options(**given)
+    reader = OffsetReader(client, settings, clock.sleep)
+    group = client if settings.group is not None else None
     return StreamDriver(
-        reader, found, start, store=store, group=group, clock=clock, ends_first=ends_first
+        reader, settings, start, store=store, group=group, clock=clock, ends_first=ends_first
     )
 
 
@@ -166,7 +166,7 @@ def test_the_tasks_of_a_micro_batch_know_to_which_topic_its_offsets_belong(
     client.ids = {"t": "this one"}
     stream = driver(client)
     end = stream.latest({A: 0, B: 5})
-    assert {it.topic_id for it in stream.ranges({A: 0, B: 5}, end)} == {"this one"}
+    assert {span.topic_id for span in stream.ranges({A: 0, B: 5}, end)} == {"this one"}
 
 
 def test_new_partitions_are_seen_by_the_next_batch(client: FakeClient) -> None:

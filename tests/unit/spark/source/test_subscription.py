@@ -10,22 +10,22 @@ from kafka_fast.types import TopicPartition
 
 
 def test_topics() -> None:
-    wanted = subscription({"subscribe": " b, a,,b "})
-    assert wanted.topics_of([]) == ["a", "b"]
-    assert wanted.wants(TopicPartition("a", 7))
+    topics = subscription({"subscribe": " b, a,,b "})
+    assert topics.topics_of([]) == ["a", "b"]
+    assert topics.wants(TopicPartition("a", 7))
 
 
 def test_partitions() -> None:
-    wanted = subscription({"assign": '{"t": [2, 0], "s": [1]}'})
-    assert wanted.topics_of([]) == ["s", "t"]
-    assert wanted.wants(TopicPartition("t", 2))
-    assert not wanted.wants(TopicPartition("t", 1))
+    topics = subscription({"assign": '{"t": [2, 0], "s": [1]}'})
+    assert topics.topics_of([]) == ["s", "t"]
+    assert topics.wants(TopicPartition("t", 2))
+    assert not topics.wants(TopicPartition("t", 1))
 
 
 def test_a_pattern_needs_to_match_a_part_only() -> None:
-    wanted = subscription({"subscribepattern": " ev[a-z] "})
-    assert wanted.topics_of(["ev1", "prev-events", "events"]) == ["events", "prev-events"]
-    assert wanted.wants(TopicPartition("events", 0))
+    topics = subscription({"subscribepattern": " ev[a-z] "})
+    assert topics.topics_of(["ev1", "prev-events", "events"]) == ["events", "prev-events"]
+    assert topics.wants(TopicPartition("events", 0))
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ def test_a_fetch_waits_until_records_come(world: World) -> None:
     world.run_until(0.4)
     assert consumer.take(request, FETCH_VERSION) is None
     producer.produce("t", batch(3))
-    found = consumer.take(request, FETCH_VERSION)
-    assert found.responses[0].partitions[0].high_watermark == 3
+    answer = consumer.take(request, FETCH_VERSION)
+    assert answer.responses[0].partitions[0].high_watermark == 3
     world.run_until(1.0)
     assert consumer.received == b""
 
@@ -91,8 +91,8 @@ def test_a_waiting_fetch_hears_of_a_new_leader(world: World) -> None:
     consumer.send(request, FETCH_VERSION)
     world.cluster.move_leader("t", 0, 2)
     world.settle()
-    found = consumer.take(request, FETCH_VERSION).responses[0].partitions[0]
-    assert found.error_code == errors.FencedLeaderEpoch.code
+    data = consumer.take(request, FETCH_VERSION).responses[0].partitions[0]
+    assert data.error_code == errors.FencedLeaderEpoch.code
 
 
 def test_a_fetch_that_waits_on_a_closed_connection_is_forgotten(world: World) -> None:
@@ -140,8 +140,8 @@ def test_stale_and_unknown_leader_epochs(world: World) -> None:
     def code(epoch: int) -> int:
         partition = FetchPartition(partition=0, current_leader_epoch=epoch, partition_max_bytes=100)
         request = FetchRequest(topics=[FetchTopic(topic="t", partitions=[partition])])
-        found: int = client.ask(request, FETCH_VERSION).responses[0].partitions[0].error_code
-        return found
+        error_code: int = client.ask(request, FETCH_VERSION).responses[0].partitions[0].error_code
+        return error_code
 
     assert code(-1) == 0
     assert code(1) == 0
@@ -155,8 +155,8 @@ def test_records_that_retention_took(world: World) -> None:
         client.produce("t", batch(2))
     world.cluster.delete_records("t", 0, 3)
     assert client.fetch("t", 0).error_code == errors.OffsetOutOfRange.code
-    found = client.fetch("t", 3)
-    assert (found.error_code, found.log_start_offset) == (0, 3)
+    data = client.fetch("t", 3)
+    assert (data.error_code, data.log_start_offset) == (0, 3)
     assert client.produce("t", batch()).log_start_offset == 3
 
 

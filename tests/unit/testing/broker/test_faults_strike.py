@@ -119,9 +119,9 @@ def test_applied_errors_of_topics(world: World, client: Client, faults: Faults) 
 
 def test_an_error_of_one_partition_in_metadata(client: Client, faults: Faults) -> None:
     faults.error(METADATA, errors.LeaderNotAvailable, topic="t", partition=1, count=1)
-    found = client.metadata("t").topics[0]
-    assert found.error_code == 0
-    assert [(p.error_code, p.leader_id) for p in found.partitions] == [(0, 1), (5, -1)]
+    topic = client.metadata("t").topics[0]
+    assert topic.error_code == 0
+    assert [(p.error_code, p.leader_id) for p in topic.partitions] == [(0, 1), (5, -1)]
     assert [p.error_code for p in client.metadata("t").topics[0].partitions] == [0, 0]
 
 

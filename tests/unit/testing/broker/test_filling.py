@@ -31,22 +31,26 @@ def kafka() -> Iterator[EmbeddedKafka]:
 def test_what_is_written(kafka: EmbeddedKafka) -> None:
     places = kafka.produce("t", ["ü", b"\xff", None], partition=1, headers={"h": "x", "n": None})
     assert places == [(1, 0), (1, 1), (1, 2)]
-    found = kafka.records("t", 1)
-    assert [record.value for record in found] == ["ü".encode(), b"\xff", None]
-    assert {record.headers for record in found} == {(("h", b"x"), ("n", None))}
-    assert {record.key for record in found} == {None}
+    records = kafka.records("t", 1)
+    assert [record.value for record in records] == ["ü".encode(), b"\xff", None]
+    assert {record.headers for record in records} == {(("h", b"x"), ("n", None))}
+    assert {record.key for record in records} == {None}
     kafka.produce("t", ["later"], timestamp_ms=5, partition=1)
-    assert kafka.records("t", 1)[-1].timestamp_ms == 5 < found[0].timestamp_ms
+    assert kafka.records("t", 1)[-1].timestamp_ms == 5 < records[0].timestamp_ms
 
 
 def test_keys_decide_as_in_clients(kafka: EmbeddedKafka) -> None:
     keys = [b"%d" % number for number in range(50)]
     places = kafka.produce("t", ["v"] * 50, keys=keys)
     assert [partition for partition, _ in places] == [partition_for_key(key, 3) for key in keys]
-    found = [[record.key for record in kafka.records("t", number)] for number in range(3)]
+    keys_by_partition = [
+        [record.key for record in kafka.records("t", number)] for number in range(3)
+    ]
     for key, (partition, offset) in zip(keys, places, strict=True):
-        assert found[partition][offset] == key
-    assert [record.key for record in kafka.records("t")] == [key for one in found for key in one]
+        assert keys_by_partition[partition][offset] == key
+    assert [record.key for record in kafka.records("t")] == [
+        key for one in keys_by_partition for key in one
+    ]
 
 
 def test_without_keys_partitions_take_turns(kafka: EmbeddedKafka) -> None:

@@ -81,7 +81,7 @@ def test_a_batch_before_the_end_of_the_log_is_a_bug() -> None:
 
 def test_search_by_timestamp_and_epoch() -> None:
     log = filled((10, 2), (10, 2), (10, 2))
-    assert [found.base_offset for found in log.batches_reaching(1001)] == [2, 4]
+    assert [batch.base_offset for batch in log.batches_reaching(1001)] == [2, 4]
     assert list(log.batches_reaching(2000)) == []
     latest = log.batch_of_max_timestamp()
     assert latest is not None

@@ -51,8 +51,8 @@ def fetch(client: Client, offset: int, isolation: int = 0) -> PartitionData:
         isolation_level=isolation,
         topics=[FetchTopic(topic="t", partitions=[asked])],
     )
-    found: PartitionData = client.ask(request, 12).responses[0].partitions[0]
-    return found
+    data: PartitionData = client.ask(request, 12).responses[0].partitions[0]
+    return data
 
 
 def spans(data: PartitionData) -> list[tuple[int, int, int]]:
@@ -64,10 +64,10 @@ def test_batches_get_offsets_and_epoch_as_on_a_replica(world: World) -> None:
     world.cluster.move_leader("t", 0, 1)
     assert world.cluster.plant("t", 0, batch(2) + batch(1)) == 0
     assert world.cluster.plant("t", 0, batch(1), at=10) == 10
-    found = fetch(world.connect(), 0)
-    assert spans(found) == [(0, 1, 2), (2, 2, 1), (10, 10, 1)]
-    assert [one.leader_epoch for one in read_batches(found.records or b"")] == [1, 1, 1]
-    assert (found.high_watermark, found.log_start_offset) == (11, 0)
+    data = fetch(world.connect(), 0)
+    assert spans(data) == [(0, 1, 2), (2, 2, 1), (10, 10, 1)]
+    assert [one.leader_epoch for one in read_batches(data.records or b"")] == [1, 1, 1]
+    assert (data.high_watermark, data.log_start_offset) == (11, 0)
 
 
 def test_a_producer_goes_on_where_it_was_planted(world: World) -> None:
@@ -83,8 +83,8 @@ def test_what_is_not_whole_batches_is_planted_as_bytes(world: World, data: bytes
     with pytest.raises(ValueError, match="whole record batches"):
         world.cluster.plant("t", 0, data)
     assert world.cluster.plant_bytes("t", 0, data, count=5) == 0
-    found = fetch(world.connect(), 3)
-    assert (found.records, found.high_watermark) == (data, 5)
+    answer = fetch(world.connect(), 3)
+    assert (answer.records, answer.high_watermark) == (data, 5)
 
 
 def test_offsets_before_the_end_are_refused(world: World) -> None:
@@ -101,14 +101,14 @@ def test_read_committed_stops_at_the_first_open_transaction(world: World) -> Non
     cluster.plant("t", 0, transactional(7, 2))  # 2 3
     cluster.plant("t", 0, batch(1))  # 4
     assert spans(fetch(client, 0)) == [(0, 1, 2), (2, 3, 2), (4, 4, 1)]
-    found = fetch(client, 0, READ_COMMITTED)
-    assert spans(found) == [(0, 1, 2)]
-    assert (found.last_stable_offset, found.high_watermark) == (2, 5)
+    data = fetch(client, 0, READ_COMMITTED)
+    assert spans(data) == [(0, 1, 2)]
+    assert (data.last_stable_offset, data.high_watermark) == (2, 5)
     assert fetch(client, 2, READ_COMMITTED).records == b""
     cluster.plant("t", 0, marker(7, ControlType.COMMIT))  # 5
-    found = fetch(client, 0, READ_COMMITTED)
-    assert (found.last_stable_offset, found.aborted_transactions) == (6, [])
-    assert len(spans(found)) == 4
+    data = fetch(client, 0, READ_COMMITTED)
+    assert (data.last_stable_offset, data.aborted_transactions) == (6, [])
+    assert len(spans(data)) == 4
 
 
 def test_aborted_transactions_come_in_the_order_of_their_markers(world: World) -> None:
@@ -119,8 +119,8 @@ def test_aborted_transactions_come_in_the_order_of_their_markers(world: World) -
         cluster.plant("t", 0, marker(producer_id, ControlType.ABORT))  # 3 4 5
 
     def listed(offset: int) -> list[tuple[int, int]]:
-        found = fetch(client, offset, READ_COMMITTED).aborted_transactions or []
-        return [(one.producer_id, one.first_offset) for one in found]
+        aborted = fetch(client, offset, READ_COMMITTED).aborted_transactions or []
+        return [(one.producer_id, one.first_offset) for one in aborted]
 
     assert listed(0) == [(9, 2), (7, 0), (8, 1)]
     assert listed(4) == [(7, 0), (8, 1)]
@@ -133,9 +133,9 @@ def test_compaction_leaves_gaps_and_empty_batches(world: World) -> None:
     for _ in range(3):
         cluster.plant("t", 0, batch(3))
     cluster.compact("t", 0, {1, 3, 4, 5})
-    found = fetch(client, 0)
-    assert spans(found) == [(0, 2, 2), (6, 8, 3)]
-    first = read_batches(found.records or b"")[0]
+    data = fetch(client, 0)
+    assert spans(data) == [(0, 2, 2), (6, 8, 3)]
+    first = read_batches(data.records or b"")[0]
     assert [(one.offset, one.value) for one in first.records()] == [
         (0, b"value-0"),
         (2, b"value-2"),
@@ -156,8 +156,8 @@ def test_a_log_without_its_tail(world: World) -> None:
     cluster.compact("t", 0, {3}, keep_empty=True)
     assert spans(fetch(client, 2)) == [(2, 2, 1), (3, 3, 0)]
     cluster.compact("t", 0, {2, 3})
-    found = fetch(client, 2)
-    assert (found.error_code, found.records, found.high_watermark) == (0, b"", 4)
+    data = fetch(client, 2)
+    assert (data.error_code, data.records, data.high_watermark) == (0, b"", 4)
 
 
 def test_compaction_leaves_what_is_no_batch(world: World) -> None:
@@ -170,13 +170,13 @@ def test_transactions_in_one_call(world: World) -> None:
     cluster, client = world.cluster, world.connect()
     assert cluster.plant_transaction("t", 0, 7, [b"a", b"b"], commit=False) == 0
     assert cluster.plant_transaction("t", 0, 7, [b"c"], commit=None) == 3
-    found = fetch(client, 0, READ_COMMITTED)
-    assert spans(found) == [(0, 1, 2), (2, 2, 1)]
-    assert [one.first_offset for one in found.aborted_transactions or ()] == [0]
+    data = fetch(client, 0, READ_COMMITTED)
+    assert spans(data) == [(0, 1, 2), (2, 2, 1)]
+    assert [one.first_offset for one in data.aborted_transactions or ()] == [0]
     assert cluster.end_transaction("t", 0, 7, commit=True) == 4
-    found = fetch(client, 3, READ_COMMITTED)
-    assert (spans(found), found.aborted_transactions) == ([(3, 3, 1), (4, 4, 1)], [])
-    stored = read_batches(found.records or b"")[0]
+    data = fetch(client, 3, READ_COMMITTED)
+    assert (spans(data), data.aborted_transactions) == ([(3, 3, 1), (4, 4, 1)], [])
+    stored = read_batches(data.records or b"")[0]
     assert (stored.is_transactional, stored.base_sequence) == (True, 2)
     with pytest.raises(ValueError, match="no open transaction"):
         cluster.end_transaction("t", 0, 7, commit=True)

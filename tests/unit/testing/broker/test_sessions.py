@@ -26,8 +26,8 @@ def full(client: Client, *partitions: int) -> FetchResponse:
 
 def code(client: Client, session_id: int, epoch: int) -> int:
     request = FetchRequest(max_bytes=1 << 20, session_id=session_id, session_epoch=epoch)
-    found: int = client.ask(request, VERSION).error_code
-    return found
+    error_code: int = client.ask(request, VERSION).error_code
+    return error_code
 
 
 def world(sessions: int = 1000) -> World:

@@ -50,7 +50,9 @@ class Problem(NamedTuple):
             GroupMember(
                 member,
                 topics,
-                owned=frozenset(it for it, owner in self.owners.items() if owner == member),
+                owned=frozenset(
+                    partition for partition, owner in self.owners.items() if owner == member
+                ),
                 generation=1,
             )
             for member, topics in self.subscriptions.items()
@@ -106,9 +108,9 @@ def problems(draw: Callable[..., object]) -> Problem:
     """Draw few members and partitions; owners are drawn among those who want the topic."""
     counts = draw(st.dictionaries(st.sampled_from("ABCDE"), st.integers(1, 4), min_size=1))
     assert isinstance(counts, dict)
-    wanted = st.frozensets(st.sampled_from(sorted(counts)), min_size=1)
+    topics = st.frozensets(st.sampled_from(sorted(counts)), min_size=1)
     names = st.sampled_from(["c1", "c2", "c3", "c4"])
-    subscriptions = draw(st.dictionaries(names, wanted, min_size=1))
+    subscriptions = draw(st.dictionaries(names, topics, min_size=1))
     assert isinstance(subscriptions, dict)
     problem = Problem(counts, subscriptions, {})
     owners: dict[TopicPartition, str] = {}
@@ -124,10 +126,10 @@ def problems(draw: Callable[..., object]) -> Problem:
 @settings(deadline=None, max_examples=300)
 def test_no_assignment_is_more_even_or_moves_less(problem: Problem) -> None:
     assignment = problem.solve()
-    dealt = sorted(it for partitions in assignment.values() for it in partitions)
+    dealt = sorted(partition for partitions in assignment.values() for partition in partitions)
     assert dealt == sorted(problem.partitions())
     for member, partitions in assignment.items():
-        assert {it.topic for it in partitions} <= problem.subscriptions[member]
+        assert {partition.topic for partition in partitions} <= problem.subscriptions[member]
     assert quality_of(problem, assignment) == best_of(problem)
 
 
@@ -150,7 +152,7 @@ def test_topics_are_spread_over_all_members() -> None:
     """Like Java's, a first assignment deals each topic's partitions out in turn."""
     subscriptions = {name: frozenset("AB") for name in ("c1", "c2")}
     assignment = Problem({"A": 2, "B": 2}, subscriptions, {}).solve()
-    assert {name: [str(it) for it in some] for name, some in assignment.items()} == {
+    assert {name: [str(partition) for partition in some] for name, some in assignment.items()} == {
         "c1": ["A-0", "B-0"],
         "c2": ["A-1", "B-1"],
     }
@@ -166,7 +168,11 @@ def group_of(size: int, *, seed: int = 7) -> Problem:
     subscriptions = {f"c{n:04}": frozenset(chance.sample(topics, 6)) for n in range(size)}
     owners = {}
     for topic, number in product(topics, range(3)):
-        old = [it for it in subscriptions if topic in subscriptions[it] and it < f"c{size // 2:04}"]
+        old = [
+            name
+            for name in subscriptions
+            if topic in subscriptions[name] and name < f"c{size // 2:04}"
+        ]
         if old:
             owners[TopicPartition(topic, number)] = chance.choice(old)
     return Problem(dict.fromkeys(topics, 3), subscriptions, owners)

@@ -25,12 +25,16 @@ def obvious_range(topics: GroupTopics, members: Sequence[GroupMember]) -> Assign
         if not takers:
             continue
         size, extra = divmod(len(topics[topic]), len(takers))
-        room = {it.member_id: size + (place < extra) for place, it in enumerate(takers)}
+        room = {taker.member_id: size + (place < extra) for place, taker in enumerate(takers)}
         left = list(topics[topic])
         racks = {member.rack_id for member in takers if member.rack_id}
         if any(not racks <= partition.racks for partition in topics[topic]):
             for partition in topics[topic]:
-                near = [it for it in takers if it.rack_id in partition.racks and room[it.member_id]]
+                near = [
+                    taker
+                    for taker in takers
+                    if taker.rack_id in partition.racks and room[taker.member_id]
+                ]
                 if near:
                     room[near[0].member_id] -= 1
                     pieces[near[0].member_id].append(TopicPartition(topic, partition.partition))
@@ -60,12 +64,16 @@ racks = st.sampled_from("xyz")
 
 @st.composite
 def members(draw: Callable[..., object]) -> list[GroupMember]:
-    found = []
+    joined = []
     for number in range(draw(st.integers(1, 6))):
-        wanted = draw(st.frozensets(names))
-        instance = draw(st.none() | st.sampled_from("ab").map(lambda it, n=number: f"{it}{n}"))
-        found.append(GroupMember(f"c{number}", wanted, instance, rack_id=draw(st.none() | racks)))
-    return found
+        subscribed = draw(st.frozensets(names))
+        instance = draw(
+            st.none() | st.sampled_from("ab").map(lambda letter, n=number: f"{letter}{n}")
+        )
+        joined.append(
+            GroupMember(f"c{number}", subscribed, instance, rack_id=draw(st.none() | racks))
+        )
+    return joined
 
 
 topics = st.dictionaries(

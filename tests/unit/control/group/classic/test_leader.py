@@ -63,7 +63,9 @@ def learn(cluster: Cluster, partitions: int) -> None:
 def joined(*member_ids: str, protocol_name: str = "range", skip: bool = False) -> JoinGroupResponse:
     """Return what the coordinator tells its leader: these members all read t."""
     metadata = encode_versioned(ConsumerProtocolSubscription(topics=["t"]), 1)
-    members = [JoinGroupResponseMember(member_id=it, metadata=metadata) for it in member_ids]
+    members = [
+        JoinGroupResponseMember(member_id=member_id, metadata=metadata) for member_id in member_ids
+    ]
     return JoinGroupResponse(protocol_name=protocol_name, members=members, skip_assignment=skip)
 
 
@@ -74,7 +76,10 @@ def assign(
     plan = leader.planning(told)()
     if not leader.take(plan, NOW):
         return None
-    return {it.member_id: read_assignment(it.assignment)[0] for it in plan.assignments or ()}
+    return {
+        assignment.member_id: read_assignment(assignment.assignment)[0]
+        for assignment in plan.assignments or ()
+    }
 
 
 def test_everybody_gets_a_share() -> None:
@@ -189,6 +194,6 @@ def test_what_a_static_member_is_to_give_up_is_not_waited_for_for_ever(
     assert assignments is not None
     assert leader.settled_by == NOW + patience
     if strategy == "cooperative-sticky" and not skip:
-        assert [len(assignments[it]) for it in ("a", "b")] == [1, 0]
+        assert [len(assignments[member_id]) for member_id in ("a", "b")] == [1, 0]
     leader.forget()
     assert leader.settled_by == math.inf

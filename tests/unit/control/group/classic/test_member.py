@@ -64,7 +64,9 @@ class EverythingToTheFirst(Assignor):
         first = min(members, key=lambda member: member.member_id)
         return {
             first.member_id: [
-                TopicPartition(topic, it.partition) for topic in topics for it in topics[topic]
+                TopicPartition(topic, partition.partition)
+                for topic in topics
+                for partition in topics[topic]
             ]
         }
 
@@ -147,7 +149,10 @@ def test_more_members_than_partitions_leaves_the_rest_idle() -> None:
 
     def all_in() -> bool:
         groups = [member.control.group for member in members]
-        return all(it is not None and it.member.state is ClassicMemberState.STABLE for it in groups)  # type: ignore[attr-defined]
+        return all(
+            group is not None and group.member.state is ClassicMemberState.STABLE  # type: ignore[attr-defined]
+            for group in groups
+        )
 
     world.run_until(lambda: world.stable("t") and all_in())
     assert sorted(len(member.owned) for member in members) == [0, 1, 1]

@@ -18,9 +18,9 @@ def make(partitions: int = 4, **given: object) -> World:
 def inner(member: Member) -> ConsumerProtocolMember:
     """Return the shipped member behind one of the world's."""
     assert member.control.group is not None
-    found = member.control.group.member
-    assert isinstance(found, ConsumerProtocolMember)
-    return found
+    protocol_member = member.control.group.member
+    assert isinstance(protocol_member, ConsumerProtocolMember)
+    return protocol_member
 
 
 def two_members(world: World, **given: object) -> tuple[Member, Member]:

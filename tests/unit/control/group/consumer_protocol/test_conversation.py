@@ -29,7 +29,9 @@ def test_nothing_is_said_twice() -> None:
 
 def test_brokers_that_do_not_speak_it() -> None:
     world = make()
-    world.cluster.faults.limit_versions({it: OFFERED[it] for it in OFFERED if it != HEARTBEAT})
+    world.cluster.faults.limit_versions(
+        {api_key: OFFERED[api_key] for api_key in OFFERED if api_key != HEARTBEAT}
+    )
     member = world.join("a", ["t"])
     world.run_until(lambda: bool(member.errors))
     assert isinstance(member.errors[0], UnsupportedVersionError)
@@ -82,7 +84,7 @@ def test_answers_that_come_while_python_cannot_run(code: int | None) -> None:
     """Three assignments wait to be heard, behind an error that passes or not: no epoch is lost."""
     world = make(8)
     one, *others = [world.join(name, ["t"]) for name in "abcd"]
-    world.run_until(lambda: world.stable("t") and all(it.owned for it in (one, *others)))
+    world.run_until(lambda: world.stable("t") and all(member.owned for member in (one, *others)))
     world.run(6.0)
     one.hold_gil()
     codes = [] if code is None else [code]

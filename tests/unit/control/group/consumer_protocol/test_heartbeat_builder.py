@@ -46,7 +46,7 @@ def test_after_that_only_what_is_new_is_told() -> None:
     assert not builder.is_news(NAMES, NOTHING)
     assert builder.is_news(NAMES, OWNED)
     request = builder.make(5, NAMES, OWNED, OWNED)
-    assert [(it.topic_id, it.partitions) for it in request.topic_partitions or ()] == [
+    assert [(topic.topic_id, topic.partitions) for topic in request.topic_partitions or ()] == [
         (OTHER, [3]),
         (TOPIC, [0, 1]),
     ]
@@ -62,7 +62,7 @@ def test_what_is_told_is_what_is_held() -> None:
     builder = make()
     builder.make(0, NAMES, NOTHING, NOTHING)
     request = builder.make(5, NAMES, frozenset({(TOPIC, 0)}), OWNED)
-    assert sum(len(it.partitions) for it in request.topic_partitions or ()) == 3
+    assert sum(len(topic.partitions) for topic in request.topic_partitions or ()) == 3
 
 
 def test_after_a_lost_answer_everything_is_told_again() -> None:

@@ -352,9 +352,9 @@ def test_a_topic_that_nobody_knows_yet_comes_later() -> None:
     world.cluster.faults.script_metadata(name)
     member = world.join("a", ["t"])
     world.run_until(lambda: world.stable("t"))
-    assert {it.topic for it in member.owned} == {"t"}
+    assert {partition.topic for partition in member.owned} == {"t"}
     world.run_until(lambda: len(member.owned) == 4, 10.0)
-    assert {it.topic for it in member.owned} == {"t", "late"}
+    assert {partition.topic for partition in member.owned} == {"t", "late"}
     assert len(asked) == 4
 
 

@@ -47,12 +47,12 @@ def carry_out(reconciliation: Reconciliation) -> list[RevokeWanted | AssignWante
 
 
 def member(*owned: int) -> tuple[Reconciliation, Names]:
-    found = Names()
-    reconciliation = Reconciliation(found, lambda: 0)
+    topic_names = Names()
+    reconciliation = Reconciliation(topic_names, lambda: 0)
     reconciliation.begin()
     reconciliation.aim(ids(A, *owned))
     carry_out(reconciliation)
-    return reconciliation, found
+    return reconciliation, topic_names
 
 
 def test_the_first_assignment_is_told_also_if_it_is_empty() -> None:
@@ -95,25 +95,25 @@ def test_a_new_target_waits_until_the_last_step_is_done() -> None:
 
 
 def test_a_topic_without_a_name_comes_later() -> None:
-    reconciliation, found = member(0)
-    found.known.pop(B)
+    reconciliation, topic_names = member(0)
+    topic_names.known.pop(B)
     reconciliation.aim(ids(A, 0) | ids(B, 0))
     assert carry_out(reconciliation) == []
-    assert found.wanted == {B}
-    found.known[B] = "b"
+    assert topic_names.wanted == {B}
+    topic_names.known[B] = "b"
     (step,) = carry_out(reconciliation)
     assert step.partitions == names("a", 0) | names("b", 0)
-    assert found.wanted == frozenset()
+    assert topic_names.wanted == frozenset()
 
 
 def test_a_first_assignment_of_which_nothing_has_a_name_is_told_once_it_has() -> None:
-    found = Names()
-    found.known.clear()
-    reconciliation = Reconciliation(found, lambda: 0)
+    topic_names = Names()
+    topic_names.known.clear()
+    reconciliation = Reconciliation(topic_names, lambda: 0)
     reconciliation.begin()
     reconciliation.aim(ids(A, 0, 1))
     assert carry_out(reconciliation) == []
-    found.known[A] = "a"
+    topic_names.known[A] = "a"
     (step,) = carry_out(reconciliation)
     assert step.partitions == names("a", 0, 1)
 

@@ -53,14 +53,14 @@ def test_range_begins_with_static_members() -> None:
 
 
 def test_uniform_balances_and_keeps() -> None:
-    wanted = {A, B}
-    first = assign_uniform(members(("c1", wanted)), {A: 3, B: 2})
+    topics = {A, B}
+    first = assign_uniform(members(("c1", topics)), {A: 3, B: 2})
     assert len(first["c1"]) == 5
-    second = assign_uniform(members(("c1", wanted), ("c2", wanted), owned=first), {A: 3, B: 2})
+    second = assign_uniform(members(("c1", topics), ("c2", topics), owned=first), {A: 3, B: 2})
     assert [len(second[name]) for name in ("c1", "c2")] == [3, 2]
     assert second["c1"] < first["c1"]
     third = assign_uniform(
-        members(("c1", wanted), ("c2", wanted), ("c3", wanted), owned=second), {A: 3, B: 2}
+        members(("c1", topics), ("c2", topics), ("c3", topics), owned=second), {A: 3, B: 2}
     )
     assert sorted(map(len, third.values())) == [1, 2, 2]
     assert all(third[name] <= second[name] for name in ("c1", "c2"))
@@ -79,9 +79,9 @@ sizes = st.fixed_dictionaries({A: st.integers(0, 6), B: st.integers(0, 6), C: st
 
 def check(targets: Targets, subscribed: list[Subscriber], partitions: Partitions) -> None:
     """Check that what somebody wants is owned by one who wants it."""
-    wanted = {topic for member in subscribed for topic in member.topics}
+    topics = {topic for member in subscribed for topic in member.topics}
     everything = sorted(
-        (t, i) for t, count in partitions.items() if t in wanted for i in range(count)
+        (t, i) for t, count in partitions.items() if t in topics for i in range(count)
     )
     assert sorted(one for target in targets.values() for one in target) == everything
     for member in subscribed:
@@ -129,11 +129,11 @@ def test_twice_the_group_is_not_much_more_than_twice_the_work(
         topics = [b"t%04d" % number for number in range(size)]
         members = []
         for number in range(size):
-            wanted = frozenset(topics if alike else chance.sample(topics, 4))
+            subscribed = frozenset(topics if alike else chance.sample(topics, 4))
             # The first members have all of their topics; the others have just joined.
-            had = frozenset((topic, place) for topic in wanted for place in range(4))
+            had = frozenset((topic, place) for topic in subscribed for place in range(4))
             target = had if number < size // 8 else frozenset()
-            members.append(Subscriber(f"m{number:04}", None, wanted, target))
+            members.append(Subscriber(f"m{number:04}", None, subscribed, target))
         return lambda: assign(members, dict.fromkeys(topics, 4))
 
     assert growth_of(assigning, 40) < 2.5

@@ -35,8 +35,8 @@ def world(nodes: int = 1, **groups: int) -> World:
     find = FindCoordinatorRequest(coordinator_keys=["g"])
     refused = client.ask(find, 6).coordinators[0]
     assert refused.error_code == errors.CoordinatorNotAvailable.code
-    found = client.ask(find, 6).coordinators[0]
-    assert (found.error_code, found.node_id) == (0, made.cluster.coordinator("g"))
+    coordinator = client.ask(find, 6).coordinators[0]
+    assert (coordinator.error_code, coordinator.node_id) == (0, made.cluster.coordinator("g"))
     return made
 
 
