@@ -159,11 +159,11 @@ class FetchSessions:
 class _Sessionless:
     """A request that stands for itself."""
 
-    wanted: dict[Key, Wanted]
+    requested: dict[Key, Wanted]
 
     @property
     def partitions(self) -> list[Wanted]:
-        return list(self.wanted.values())
+        return list(self.requested.values())
 
     def finish(self, answers: list[tuple[Wanted, PartitionData]], now: float) -> FetchResponse:
         return _response(NO_SESSION, answers)
@@ -174,12 +174,12 @@ class _Full:
     """A request that names all partitions and would like a session."""
 
     sessions: FetchSessions
-    wanted: dict[Key, Wanted]
+    requested: dict[Key, Wanted]
     uses_ids: bool
 
     @property
     def partitions(self) -> list[Wanted]:
-        return list(self.wanted.values())
+        return list(self.requested.values())
 
     def finish(self, answers: list[tuple[Wanted, PartitionData]], now: float) -> FetchResponse:
         kept: dict[Key, Wanted] = {}
