@@ -49,7 +49,7 @@ class Timers:
     def run_next(self, now: float) -> bool:
         """Run the first action that is due; False: none is."""
         if not self._heap or self._heap[0][0] > now:
-            return False  # also if that one was called off: the others are later
+            return False  # even if the first one was called off: the others are due later
         due = self.next_due()
         if due is None or due > now:
             return False

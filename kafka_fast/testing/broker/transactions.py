@@ -40,7 +40,7 @@ class Transactions:
         return min(self._open.values(), default=end_offset)
 
     def aborted_from(self, offset: int) -> list[AbortedTransaction]:
-        """Return those that a reader at `offset` may still meet, in the order of their markers.
+        """Return the aborted transactions that end at `offset` or later, in order of their markers.
 
         Kafka stops where its sparse offset index says that the fetched bytes end, which for a log
         of a few kilobytes is the end: a reader is told of transactions that it does not get to.
