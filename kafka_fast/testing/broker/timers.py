@@ -15,7 +15,6 @@ class Timers:
     """The timers of one broker."""
 
     def __init__(self) -> None:
-        """Have nothing to do."""
         self._heap: list[tuple[float, int, Hashable]] = []
         self._entries: dict[Hashable, tuple[int, Action]] = {}  # key -> number in the heap, action
         self._numbers = 0

@@ -24,12 +24,11 @@ class Transactions:
     """The transactions of one partition."""
 
     def __init__(self) -> None:
-        """Know of none."""
         self._open: dict[int, int] = {}  # producer id -> first offset
         self._aborted: list[AbortedTransaction] = []  # in the order of their markers
 
     def note(self, batch: RecordBatch, base_offset: int) -> None:
-        """Take notice of a batch that is appended at `base_offset`."""
+        """Open or end a transaction, as the batch that is appended at `base_offset` says."""
         if batch.is_control:
             self._end(batch, base_offset)
         elif batch.is_transactional:
