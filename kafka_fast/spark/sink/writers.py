@@ -57,11 +57,11 @@ class BatchWriter(DataSourceArrowWriter):
         return TaskReport(write_task(iterator, self._options, self._columns, self._job))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Note that all tasks have ended."""
+        """Log what the tasks of the job have written."""
         log_commit(f"job {self._job.query}", _reports(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Note that the job has failed."""
+        """Log that the job has failed, and what its tasks had written."""
         log_abort(f"job {self._job.query}", [_rows(message) for message in messages])
 
 
@@ -86,7 +86,7 @@ class StreamWriter(*STREAM_BASES):  # type: ignore[misc]
         messages: Sequence[WriterCommitMessage | None],
         batchId: int | None = None,  # noqa: N803  Spark's name, which the other base does not have
     ) -> None:
-        """Note that all tasks of a micro-batch have ended."""
+        """Log what the tasks of a micro-batch have written."""
         log_commit(f"micro-batch {batchId}", _reports(messages))
 
     def abort(
@@ -94,7 +94,7 @@ class StreamWriter(*STREAM_BASES):  # type: ignore[misc]
         messages: Sequence[WriterCommitMessage | None],
         batchId: int | None = None,  # noqa: N803
     ) -> None:
-        """Note that a micro-batch has failed, or that its query was stopped."""
+        """Log that a micro-batch has failed or was stopped, and what its tasks had written."""
         log_abort(f"micro-batch {batchId}", [_rows(message) for message in messages])
 
 

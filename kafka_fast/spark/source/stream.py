@@ -122,7 +122,7 @@ class StreamReader(*BASES):  # type: ignore[misc]
 
     @carrying
     def commit(self, end: Any) -> None:
-        """Note that everything before `end` is done."""
+        """Commit `end` to the group of the query, if there is one."""
         self._driver.commit(from_plain(end))
 
     def stop(self) -> None:

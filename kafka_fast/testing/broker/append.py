@@ -82,7 +82,7 @@ def the_one_batch(records: bytes | bytearray | memoryview | None, version: int) 
 def append_batch(
     partition: Partition, config: TopicConfig, batch: RecordBatch, acks: int, unix_ms: int
 ) -> Appended:
-    """Check the batch and append it; one that was appended before gives its first place again.
+    """Check the batch and append it; return the former place of one that was appended before.
 
     Args:
         partition: led by the broker that calls.

@@ -220,7 +220,7 @@ class Cluster:
             broker.expire_sessions(now)
 
     def close_idle_connections(self) -> int:
-        """Close what connections.max.idle.ms would close; return how many connections that were."""
+        """Close what connections.max.idle.ms would close; return their number."""
         return sum(broker.close_idle() for broker in self.brokers.values())
 
     # ---- groups ----

@@ -62,7 +62,7 @@ class Connection:
         user: str = ANONYMOUS,
         sasl: SaslDialogue | None = None,
     ) -> None:
-        """Start with nothing received.
+        """Store who the client is, which `sasl` may still find out.
 
         Args:
             connection_id: among the broker's.

@@ -56,7 +56,6 @@ class LeaderHints:
     """Collects the leaders that an answer names, for its list of endpoints."""
 
     def __init__(self, state: ClusterState) -> None:
-        """Start with no leader named."""
         self._state = state
         self._nodes: dict[int, Node] = {}
 

@@ -137,7 +137,7 @@ class PartitionLog:
         return (self._epoch_starts[index - 1][0], end) if index else (leader_epoch, end)
 
     def truncate(self, offset: int) -> None:
-        """Drop what is at `offset` and behind it, and whole the batch that holds it."""
+        """Drop the records from `offset` on; a batch that holds `offset` goes as a whole."""
         if not self.start_offset <= offset <= self.end_offset:
             raise ValueError(f"{offset} is outside {self.start_offset} to {self.end_offset}")
         count = bisect_left(self._last_offsets, offset)

@@ -42,7 +42,6 @@ class ProducerStates:
     """The producers that one partition knows."""
 
     def __init__(self) -> None:
-        """Know nobody."""
         self._producers: dict[int, _Producer] = {}
 
     def __contains__(self, producer_id: int) -> bool:

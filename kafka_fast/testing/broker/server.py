@@ -340,7 +340,7 @@ class EmbeddedKafka:
         Args:
             topic: the topic's name.
             values: bytes, str (written in UTF-8) or None, which is a tombstone.
-            keys: likewise, one for each value; None: no keys.
+            keys: bytes, str or None, one for each value; None: no keys.
             partition: where all go; None: where their key belongs (as Java's client has it), and
                 without keys in turn.
             headers: of each record: pairs or a mapping.

@@ -66,10 +66,10 @@ class Context(Protocol):
 
     @property
     def partitions(self) -> list[Wanted]:
-        """What is to be read, in this order."""
+        """The partitions to read, in this order."""
 
     def finish(self, answers: list[tuple[Wanted, PartitionData]], now: float) -> FetchResponse:
-        """Return the response with what the client has to hear of the answers."""
+        """Return the response, with the answers that the client does not know yet."""
 
 
 class FetchSessions:
@@ -92,7 +92,7 @@ class FetchSessions:
     def begin(
         self, body: FetchRequest, version: int, names: Mapping[bytes, str], now: float
     ) -> Context | FetchResponse:
-        """Return what a request is about, or the answer if its session is not as it says.
+        """Return the context of a request, or the error response if its session is not valid.
 
         Args:
             body: the request.
@@ -222,7 +222,7 @@ class _Incremental:
 
 
 def _is_news(one: Wanted, data: PartitionData) -> bool:
-    """Tell whether the client has to hear of an answer, and note what it hears."""
+    """Tell whether an answer has news for the client, and keep what the client then knows."""
     news = bool(
         data.records
         or data.error_code
@@ -231,14 +231,14 @@ def _is_news(one: Wanted, data: PartitionData) -> bool:
         or data.preferred_read_replica != _NONE
         or data.diverging_epoch.epoch != _NONE
     )
-    # After an error everything is told again, whatever it is.
+    # After an error the next answer is sent whatever it says.
     one.high_watermark = _NONE if data.error_code else data.high_watermark
     one.log_start_offset = data.log_start_offset
     return news
 
 
 def _wanted(body: FetchRequest, names: Mapping[bytes, str], uses_ids: bool) -> dict[Key, Wanted]:
-    """Return what a request names; of a partition that it names twice the last counts."""
+    """Return the partitions that a request names; of one named twice the last entry counts."""
     partitions: dict[Key, Wanted] = {}
     for topic in body.topics:
         name = names.get(topic.topic_id) if uses_ids else topic.topic

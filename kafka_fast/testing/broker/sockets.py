@@ -60,7 +60,7 @@ class _Client:
             self.queue_tls()
 
     def queue_tls(self) -> None:
-        """Have sent what TLS has to say."""
+        """Queue the bytes that the TLS session has to send."""
         if self.tls is not None:
             self._queue_raw(self.tls.poll_output())
 
@@ -302,7 +302,7 @@ class SocketServer:
             self._settle(client)
 
     def _settle(self, client: _Client) -> None:
-        """Close a connection that has got all it should, else watch for what it waits for."""
+        """Close a connection that ends and has nothing left to send, else watch its socket."""
         if client.close_when_sent and not client.unsent:
             self._close(client)
         else:

@@ -15,7 +15,6 @@ class Timers:
     """The timers of one broker."""
 
     def __init__(self) -> None:
-        """Have nothing to do."""
         self._heap: list[tuple[float, int, Hashable]] = []
         self._entries: dict[Hashable, tuple[int, Action]] = {}  # key -> number in the heap, action
         self._numbers = 0
@@ -49,7 +48,7 @@ class Timers:
     def run_next(self, now: float) -> bool:
         """Run the first action that is due; False: none is."""
         if not self._heap or self._heap[0][0] > now:
-            return False  # also if that one was called off: the others are later
+            return False  # even if the first one was called off: the others are due later
         due = self.next_due()
         if due is None or due > now:
             return False

@@ -32,7 +32,7 @@ class TlsSession:
         return ANONYMOUS
 
     def receive(self, data: bytes | bytearray | memoryview) -> bytes:
-        """Take bytes of the socket and return what they say; `poll_output` may have an answer.
+        """Take bytes of the socket and return their plaintext; `poll_output` may have an answer.
 
         Raises:
             ssl.SSLError: the client is refused, or speaks no TLS.

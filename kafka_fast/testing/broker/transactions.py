@@ -24,12 +24,11 @@ class Transactions:
     """The transactions of one partition."""
 
     def __init__(self) -> None:
-        """Know of none."""
         self._open: dict[int, int] = {}  # producer id -> first offset
         self._aborted: list[AbortedTransaction] = []  # in the order of their markers
 
     def note(self, batch: RecordBatch, base_offset: int) -> None:
-        """Take notice of a batch that is appended at `base_offset`."""
+        """Open or end a transaction, as the batch that is appended at `base_offset` says."""
         if batch.is_control:
             self._end(batch, base_offset)
         elif batch.is_transactional:
@@ -40,7 +39,7 @@ class Transactions:
         return min(self._open.values(), default=end_offset)
 
     def aborted_from(self, offset: int) -> list[AbortedTransaction]:
-        """Return those that a reader at `offset` may still meet, in the order of their markers.
+        """Return the aborted transactions that end at `offset` or later, in order of their markers.
 
         Kafka stops where its sparse offset index says that the fetched bytes end, which for a log
         of a few kilobytes is the end: a reader is told of transactions that it does not get to.

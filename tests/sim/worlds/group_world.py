@@ -148,7 +148,7 @@ class GroupWorld:
         self._listen()
 
     def log(self, line: str) -> None:
-        """Note what happens."""
+        """Add a line with the virtual time to the log of this run."""
         self.log_lines.append(f"{self.clock.now:.6f} {line}")
 
     # ---- the run ----

@@ -183,7 +183,7 @@ class LoggedConsumerCore(ConsumerCore):
         super().__init__(settings, client_id, host)
 
     def carry_out(self, command: object, now: float) -> None:
-        """Note a command, and do it."""
+        """Log a command, and carry it out."""
         self._log(f"command {_short(command)}")
         super().carry_out(command, now)
 

@@ -116,7 +116,7 @@ class World:
         )
 
     def log(self, line: str) -> None:
-        """Note what happens."""
+        """Add a line with the virtual time to the log of this run."""
         self.log_lines.append(f"{self.clock.now:.6f} {line}")
 
     # ---- the run ----
@@ -220,12 +220,12 @@ class LoggedProducerCore(ProducerCore):
         super().__init__(world.settings, "simulated", world.host)
 
     def handle_event(self, event: object, now: float) -> None:
-        """Note an event, and tell the control plane."""
+        """Log an event, and hand it to the control plane."""
         self._world.log(f"event {_short(event)}")
         super().handle_event(event, now)
 
     def carry_out(self, command: object, now: float) -> None:
-        """Note a command, and do it."""
+        """Log a command, carry it out, and set first sequences if the plan says so."""
         world = self._world
         world.log(f"command {_short(command)}")
         super().carry_out(command, now)

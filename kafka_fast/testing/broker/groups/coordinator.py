@@ -33,7 +33,7 @@ class Coordinator:
     """The group coordinator of one broker."""
 
     def __init__(self, node_id: int, state: ClusterState, timers: Timers) -> None:
-        """Coordinate nothing yet.
+        """Coordinate no group before `refresh` has seen what the broker leads.
 
         Args:
             node_id: of the broker.

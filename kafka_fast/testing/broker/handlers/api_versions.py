@@ -16,7 +16,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def answer(request: Request) -> ApiVersionsResponse:
-    """Return the offered versions, unless the client says who it is, or looks for, all wrong."""
+    """Return the offered versions, or an error: a malformed client name, or another cluster."""
     planned = request.planned_error()
     if planned is not None:
         return ApiVersionsResponse(error_code=planned.code)

@@ -143,7 +143,7 @@ class _Reading:
         return closest_replica(request.state, partition, request.body.rack_id, asked.fetch_offset)
 
     def _diverges(self, asked: FetchPartition, partition: Partition, data: PartitionData) -> bool:
-        """Tell whether the client has read what the log does not hold, and say from where on."""
+        """Tell whether the client's log diverges from this one, and put into `data` where."""
         if asked.last_fetched_epoch == _NO_EPOCH:
             return False
         epoch, end = partition.log.end_of_epoch(asked.last_fetched_epoch)

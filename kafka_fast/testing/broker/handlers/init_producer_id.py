@@ -38,7 +38,7 @@ def answer(request: Request) -> InitProducerIdResponse:
 
 
 def _unauthorized(request: Request, transactional_id: str | None) -> int | None:
-    """Return the error for a user who may not; any right to write is enough (KIP-679)."""
+    """Return the error for a user without the right; any right to write is enough (KIP-679)."""
     if transactional_id is not None:
         if request.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
             return None

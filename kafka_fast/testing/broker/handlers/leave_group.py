@@ -15,7 +15,7 @@ _SEVERAL_FROM_VERSION = 3
 
 
 def answer(request: Request) -> LeaveGroupResponse:
-    """Let the members go and say for each whether it was one."""
+    """Remove the members, and answer for each whether the group had such a member."""
     body: LeaveGroupRequest = request.body
     several = request.version >= _SEVERAL_FROM_VERSION
     leaving: list[tuple[str, str | None]] = (

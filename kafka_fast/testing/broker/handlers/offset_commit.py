@@ -74,7 +74,7 @@ def _exists(topic: Topic | None, index: int) -> bool:
 
 
 def _check(request: Request, topics: list[tuple[OffsetCommitRequestTopic, Topic | None]]) -> None:
-    """Refuse who may not commit; a group that nobody knows may be one without members."""
+    """Refuse a member that may not commit; a commit without a generation may create the group."""
     body: OffsetCommitRequest = request.body
     coordinator = request.coordinator
     coordinator.check(body.group_id, request.now)

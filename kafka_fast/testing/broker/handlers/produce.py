@@ -60,7 +60,7 @@ def answer(request: Request) -> ProduceResponse | None:
 
 
 def _last_named(topics: list[TopicProduceData]) -> list[TopicProduceData]:
-    """Return the topics, each once, with the last of what is said of each partition."""
+    """Return the topics, each once; of a partition that is named twice the last data count."""
     merged: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
     for topic in topics:
         partitions = merged.setdefault((topic.name, topic.topic_id), {})

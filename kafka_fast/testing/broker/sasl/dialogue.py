@@ -64,7 +64,6 @@ class SaslDialogue:
     """SASL of one connection."""
 
     def __init__(self, security: SecurityState) -> None:
-        """Start with a client that nobody knows."""
         self.state = State.INITIAL
         self.user = ""
         self.expires_at: float | None = None  # the session, by the broker's clock
