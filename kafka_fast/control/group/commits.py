@@ -294,29 +294,26 @@ class Commit(Call[str, None]):
             for part in topic.partitions:
                 code = part.error_code
                 partition = TopicPartition(name, part.partition_index)
-                if code == 0:
-                    self.offsets.pop(partition, None)
-                elif code in TOPIC_GONE and self._leaves_out(partition):
-                    logger.info("%s: not committed, its topic is gone", partition)
+                meaning = self._meaning_of(code, partition, source.now) if code else None
+                if meaning is None:
                     self.offsets.pop(partition, None)
                 else:
-                    wrong.append(self._meaning_of(code, partition, source.now))
+                    wrong.append(meaning)
         yield ONLY, worst(wrong) if wrong else Done(None)
 
-    def _leaves_out(self, partition: TopicPartition) -> bool:
-        """Tell whether the offset of a topic that the coordinator does not know is left out."""
-        if self._skips_unknown:
-            return True
-        return partition.topic in self._topic_ids and self._is_gone(partition.topic)
-
     def _is_gone(self, topic: str) -> bool:
-        """Tell whether the metadata have denied the topic since a coordinator first did."""
+        """Tell whether metadata deny the topic, and did so again since this was first noticed."""
         answers = self._cluster.answers(topic)
         return self._cluster.is_absent(topic) and answers > self._denied.setdefault(topic, answers)
 
-    def _meaning_of(self, code: int, partition: TopicPartition, now: float) -> NotDone:
-        if code in TOPIC_GONE and self._is_gone(partition.topic):
-            return Refused(_commit_error(code, partition))
+    def _meaning_of(self, code: int, partition: TopicPartition, now: float) -> NotDone | None:
+        """Return what an error means; None: the offset is left out, because its topic is gone."""
+        topic = partition.topic
+        if code in TOPIC_GONE and (self._skips_unknown or self._is_gone(topic)):
+            if not self._skips_unknown and topic not in self._topic_ids:
+                return Refused(_commit_error(code, partition))
+            logger.info("%s: not committed, its topic is gone", partition)
+            return None
         about = f" of {partition} in group {self._group.coordinator.group_id!r}"
         meaning = meaning_of(code, "OffsetCommit", about, topic=partition.topic)
         if not isinstance(meaning, Refused):
