@@ -99,7 +99,7 @@ def test_nor_is_anybody_by_a_text_that_is_put_together() -> None:
     known = {
         "PACKAGES[codec]": [*fallback.PACKAGES.values()],
         "name": re.findall(r'package_for\("[^"]*", "(\w+)"\)', sources()),
-        "package": [],  # by `remedies`
+        "package": re.findall(r'require_package\("(\w+)"', sources()),  # and by `remedies`
         "OUR_WHEEL": [job_errors.OUR_WHEEL],
     }
     assert set(PUT_TOGETHER.findall(sources())) == set(known)

@@ -5,7 +5,6 @@ template file ◄ claims in the settings ◄ times and algorithm     (later ones
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import uuid
 from collections.abc import Callable
@@ -15,13 +14,9 @@ from typing import Any, TypeAlias
 from kafka_fast.config._security_settings import OidcSettings
 from kafka_fast.control.authentication.peer_text import as_told
 from kafka_fast.control.authentication.revealing import revealed
-from kafka_fast.errors import (
-    AuthenticationError,
-    ConfigError,
-    KafkaConnectionError,
-    MissingPackageError,
-)
+from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
 from kafka_fast.net.login.jwt import ALGORITHMS, sign
+from kafka_fast.net.login.packages import require_package
 
 __all__ = ["MakeAssertion", "make_assertions"]
 
@@ -45,13 +40,8 @@ def make_assertions(settings: OidcSettings, wall: Callable[[], float]) -> MakeAs
         raise ConfigError(
             f"sasl.oauthbearer.assertion.algorithm must be one of {', '.join(ALGORITHMS)}"
         )
-    if importlib.util.find_spec("cryptography") is None:
-        raise MissingPackageError(
-            "to sign assertions (sasl.oauthbearer.assertion.…) needs the package cryptography: "
-            "pip install cryptography",
-            package="cryptography",
-            extra="oauth",
-        )
+    signing = "to sign assertions (sasl.oauthbearer.assertion.…)"
+    require_package("cryptography", extra="oauth", what=signing)
     return lambda: _signed(settings, wall())
 
 

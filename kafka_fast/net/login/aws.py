@@ -5,7 +5,6 @@ They sign the requests of AWS_MSK_IAM, and MSK's tokens for OAUTHBEARER.
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +19,8 @@ from kafka_fast.control.authentication.aws_msk_iam import (
     region_of,
 )
 from kafka_fast.control.authentication.peer_text import as_told
-from kafka_fast.errors import AuthenticationError, KafkaConnectionError, MissingPackageError
+from kafka_fast.errors import AuthenticationError, KafkaConnectionError
+from kafka_fast.net.login.packages import require_package
 from kafka_fast.secret import Secret
 
 __all__ = ["AwsLogin"]
@@ -54,12 +54,7 @@ class AwsLogin:
         Raises:
             MissingPackageError: botocore is not installed.
         """
-        if importlib.util.find_spec("botocore") is None:
-            raise MissingPackageError(
-                "to authenticate with AWS needs the package botocore: pip install botocore",
-                package="botocore",
-                extra="aws",
-            )
+        require_package("botocore", extra="aws", what="to authenticate with AWS")
         self._region = region
         self._profile = profile
         self._role = role_arn

@@ -7,7 +7,6 @@ which servers are asked, and how host names become principals.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import secrets
 import threading
 from collections.abc import Callable
@@ -15,7 +14,8 @@ from typing import Any, TypeVar
 
 from kafka_fast.control.authentication.gssapi import SecurityContext
 from kafka_fast.control.authentication.peer_text import as_told
-from kafka_fast.errors import AuthenticationError, KafkaConnectionError, MissingPackageError
+from kafka_fast.errors import AuthenticationError, KafkaConnectionError
+from kafka_fast.net.login.packages import require_package
 
 __all__ = ["KerberosLogin"]
 
@@ -48,12 +48,7 @@ class KerberosLogin:
         Raises:
             MissingPackageError: the package gssapi is not installed.
         """
-        if importlib.util.find_spec("gssapi") is None:
-            raise MissingPackageError(
-                "sasl.mechanism=GSSAPI needs the package gssapi: pip install gssapi",
-                package="gssapi",
-                extra="gssapi",
-            )
+        require_package("gssapi", extra="gssapi", what="sasl.mechanism=GSSAPI")
         self._service = service or SERVICE
         self._principal = principal
         self._host = host

@@ -18,7 +18,7 @@ from kafka_fast.errors import (
     KafkaConnectionError,
     MissingPackageError,
 )
-from kafka_fast.net.login import aws, make_mechanism
+from kafka_fast.net.login import make_mechanism, packages
 from kafka_fast.net.login.aws import AwsLogin
 from kafka_fast.net.login.user_tokens import user_tokens
 from tests.unit.canary import CANARY, traces
@@ -162,7 +162,7 @@ def test_a_profile_that_is_not_there() -> None:
 
 
 def test_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aws.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r"pip install botocore"):
         make_mechanism(SaslSettings(mechanism="AWS_MSK_IAM"))
 

@@ -26,7 +26,7 @@ from kafka_fast.errors import (
     KafkaConnectionError,
     MissingPackageError,
 )
-from kafka_fast.net.login import assertions, https, make_mechanism
+from kafka_fast.net.login import https, make_mechanism, packages
 from kafka_fast.net.login.https import REPLY_MAX
 from kafka_fast.net.login.oidc import JWT_BEARER, ProviderTokens
 from kafka_fast.secret import Secret
@@ -422,7 +422,7 @@ def test_an_algorithm_that_is_not_known(make: Make) -> None:
 
 
 def test_the_package_that_signs_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assertions.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r"pip install cryptography"):
         make(assertion_key=Secret("x"))
 
