@@ -263,6 +263,14 @@ cdef int let_be_a_method() except -1:
 let_be_a_method()
 
 
+cdef void raise_instead(PyObject* kind, PyObject* value, PyObject* trace, str said) noexcept:
+    """Set a TypeError in place of an error that was fetched."""
+    Py_XDECREF(kind)
+    Py_XDECREF(value)
+    Py_XDECREF(trace)
+    PyErr_SetObject(TypeError, TypeError(said))
+
+
 cdef void hint_at_surplus(HintedMethod method, Py_ssize_t count) noexcept:
     """Replace the TypeError that is set, if a call had more arguments by position than there are.
 
@@ -278,12 +286,10 @@ cdef void hint_at_surplus(HintedMethod method, Py_ssize_t count) noexcept:
     if count <= most:
         PyErr_Restore(kind, value, trace)
         return
-    Py_XDECREF(kind)
-    Py_XDECREF(value)
-    Py_XDECREF(trace)
-    PyErr_SetObject(TypeError, TypeError(
+    raise_instead(
+        kind, value, trace,
         f"{method.name}() takes {most - 1} arguments, but {count - 1} were given: {method.surplus}"
-    ))
+    )
 
 
 cdef void hint_at_argument(str method, PyObject* names, dict hints) noexcept:
@@ -296,11 +302,9 @@ cdef void hint_at_argument(str method, PyObject* names, dict hints) noexcept:
     for name in <tuple>names:
         hint = hints.get(name)
         if hint is not None:
-            Py_XDECREF(kind)
-            Py_XDECREF(value)
-            Py_XDECREF(trace)
-            PyErr_SetObject(TypeError, TypeError(
+            raise_instead(
+                kind, value, trace,
                 f"{method}() got an unexpected keyword argument {name!r}: {hint}"
-            ))
+            )
             return
     PyErr_Restore(kind, value, trace)
