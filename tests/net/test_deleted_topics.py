@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,26 @@ def going(kafka: EmbeddedKafka, topic: str) -> str:
     return new_topic(kafka, f"going-{topic}")
 
 
+def reader_of_both(
+    kafka: EmbeddedKafka,
+    make: MakeConsumer,
+    topic: str,
+    going: str,
+    protocol: str,
+    **commits: Any,
+) -> Consumer:
+    """Return a member that has read 10 records of each topic; then one topic is deleted."""
+    consumer = make(
+        group_id=topic, group_protocol=protocol, allow_auto_create_topics=False, **commits
+    )
+    consumer.subscribe([topic, going])
+    fill(kafka, topic, 10)
+    fill(kafka, going, 10)
+    read(consumer, 20)
+    kafka.delete_topic(going)
+    return consumer
+
+
 @pytest.mark.parametrize("then", [close, unsubscribe, commit, commit_of_the_other, resubscribe])
 def test_what_comes_after_a_commit_for_it(
     kafka: EmbeddedKafka,
@@ -64,17 +85,7 @@ def test_what_comes_after_a_commit_for_it(
     then: Callable[[Consumer, TopicPartition], None],
 ) -> None:
     staying = TopicPartition(topic, 0)
-    consumer = consumer_on(
-        group_id=topic,
-        group_protocol=protocol,
-        allow_auto_create_topics=False,
-        enable_auto_commit=False,
-    )
-    consumer.subscribe([topic, going])
-    fill(kafka, topic, 10)
-    fill(kafka, going, 10)
-    read(consumer, 20)
-    kafka.delete_topic(going)
+    consumer = reader_of_both(kafka, consumer_on, topic, going, protocol, enable_auto_commit=False)
     consumer.commit({staying: 10, TopicPartition(going, 0): 10}, sync=False)
     start = time.monotonic()
     then(consumer, staying)
@@ -86,17 +97,9 @@ def test_automatic_commits_go_on(
     kafka: EmbeddedKafka, topic: str, going: str, consumer_on: MakeConsumer, protocol: str
 ) -> None:
     staying = TopicPartition(topic, 0)
-    consumer = consumer_on(
-        group_id=topic,
-        group_protocol=protocol,
-        allow_auto_create_topics=False,
-        auto_commit_interval_ms=100,
+    consumer = reader_of_both(
+        kafka, consumer_on, topic, going, protocol, auto_commit_interval_ms=100
     )
-    consumer.subscribe([topic, going])
-    fill(kafka, topic, 10)
-    fill(kafka, going, 10)
-    read(consumer, 20)
-    kafka.delete_topic(going)
     fill(kafka, topic, 10)
     start = time.monotonic()
     read(consumer, 10)
