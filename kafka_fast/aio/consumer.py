@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic
 
@@ -155,24 +156,31 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
                 await self._driver.run(self._calls.begin_loop())
             await self._driver.yield_if_due()
             self._core.waits.check_wakeup()
-        if self._unread.the_iterator().has_next():
-            self._unread.reach()
-        else:
-            handover = RecordHandover()
-            try:
-                while not handover:
-                    await self._take(handover, ITERATION_WAIT, None)
-                self._unread.go_on(handover)
-            except BaseException:  # a cancellation, too
-                self._unread.take_back(handover)
-                raise
+            if self._unread.the_iterator().has_next():
+                self._unread.reach()
+            else:
+                handover = RecordHandover()
+                try:
+                    while not handover:
+                        await self._take(handover, ITERATION_WAIT, None)
+                    self._unread.go_on(handover)
+                except BaseException:  # a cancellation, too
+                    self._unread.take_back(handover)
+                    raise
         return loop.take_next()
 
     def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords[K_co, V_co]]:
         """Return an endless iterator over records of polls; as `kafka_fast.Consumer.batches`."""
         if max_records is not None:
             max_records = most_records(max_records)
-        return AsyncBatches(self, max_records)
+        return AsyncBatches(partial(self._next_batch, max_records))
+
+    async def _next_batch(self, max_records: int | None) -> ConsumerRecords:
+        """Wait for records without limit and return them; all records before are covered."""
+        with self._turn:
+            while not (records := await self.poll(ITERATION_WAIT, max_records)):
+                pass
+            return records
 
     # Positions and offsets
 
@@ -308,15 +316,12 @@ class AsyncBatches:
     records that it yielded last.
     """
 
-    def __init__(self, consumer: Consumer, max_records: int | None) -> None:
-        self._consumer = consumer
-        self._max_records = max_records
+    def __init__(self, next_batch: Callable[[], Awaitable[ConsumerRecords]]) -> None:
+        self._next_batch = next_batch
 
     def __aiter__(self) -> AsyncBatches:
         return self
 
     async def __anext__(self) -> ConsumerRecords:
         """Wait for records. Automatic commits cover all records that were returned before."""
-        while not (records := await self._consumer.poll(ITERATION_WAIT, self._max_records)):
-            pass
-        return records
+        return await self._next_batch()

@@ -159,12 +159,13 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
             if is_first:
                 self._core.driver.run(self._calls.begin_loop())
             self._core.waits.check_wakeup()
-            self._unread.reach()
+            self._unread.reach_next()  # in this turn: nobody can close in between
 
     def _refill(self, handover: RecordHandover, max_records: int | None = None) -> None:
         """Wait for records without limit and take them; all records before are covered."""
-        while not handover:
-            self._take(handover, ITERATION_WAIT, max_records)
+        with self._turn:
+            while not handover:
+                self._take(handover, ITERATION_WAIT, max_records)
 
     def batches(self, max_records: int | None = None) -> Iterator[ConsumerRecords[K_co, V_co]]:
         """Return an endless iterator over the records of polls; empty polls are left out.

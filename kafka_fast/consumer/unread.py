@@ -181,6 +181,13 @@ class Unread:
         self.reach()
         return records
 
+    def reach_next(self) -> None:
+        """Note that the next record goes to the user, after `come_back`; wait for it if need be."""
+        if self.the_iterator().has_next():
+            self.reach()
+        else:
+            self._refill_one()
+
     def reach(self) -> None:
         """Note that the iterator's next record goes to the user, after `come_back`."""
         self._note_in_hand(_InHand.ONE)

@@ -120,6 +120,31 @@ CALLS: dict[str, Callable[[Consumer, TopicPartition], object]] = {
 }
 
 
+class LateTurn:
+    """The turn of a consumer that another thread closes, or tries to, before one of its takes."""
+
+    def __init__(self, consumer: Consumer, other: ThreadPoolExecutor, take: int) -> None:
+        self._consumer = consumer
+        self._turn = consumer._turn
+        self._other = other
+        self._left = take
+        self.closing: Future[None] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._turn, name)
+
+    def __enter__(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            core = self._consumer._core
+            self.closing = self._other.submit(self._consumer.close)
+            eventually(lambda: core.has_ended or core.waits.closer is not None, "the close")
+        self._turn.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self._turn.__exit__(None, None, None)
+
+
 CLOSES = r"^(another thread|task 'close of .*') closes this consumer"
 
 
@@ -141,6 +166,30 @@ class TestAnotherThread:
                 waiting.result(TIMEOUT)
         with pytest.raises(UsageError, match="the consumer is closed"):
             consumer.poll()
+
+    @pytest.mark.parametrize("take", [2, 3, 4])
+    @pytest.mark.parametrize("call", ["for", "batches"])
+    def test_is_woken_between_two_waits(
+        self,
+        consumer: Consumer,
+        other: ThreadPoolExecutor,
+        call: str,
+        take: int,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Regression: "the consumer is closed", as if the record were asked for afterwards.
+
+        An iterator waits for its next records in several polls.
+        """
+        for module in (kafka_fast.consumer.client, kafka_fast.aio.consumer):
+            monkeypatch.setattr(module, "ITERATION_WAIT", 0.0)
+        records = iter(consumer) if call == "for" else consumer.batches()
+        turn = LateTurn(consumer, other, take)
+        monkeypatch.setattr(getattr(consumer, "client", consumer), "_turn", turn)
+        with pytest.raises(WakeupError, match=CLOSES):
+            next(records)
+        assert turn.closing is not None
+        turn.closing.result(TIMEOUT)
 
     @pytest.mark.threads_only("it calls a blocking consumer in a thread of asyncio's")
     def test_of_a_cancelled_task_is_woken(self, consumer: Consumer) -> None:
