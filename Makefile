@@ -64,7 +64,8 @@ FILES_TOGETHER := -n 4 --dist loadfile --no-loadscope-reorder
 NOT_RUN := build/not-run.txt
 LACKING := from kafka_fast.record import codecs_available as found; \
 	print(*(codec for codec, by in found().items() if by != "native"), sep=", ")
-MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/cli tests/unit/test_setup.py \
+MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/sending tests/unit/records \
+	tests/unit/cli tests/unit/test_setup.py \
 	tests/property/test_record_batch.py tests/documentation \
 	$(patsubst %,tests/net/test_%.py,compression construction gil hostile_batches inline \
 		null_broker read_range resources sending) tests/net/tls

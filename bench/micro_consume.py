@@ -19,9 +19,9 @@ import pyarrow as pa
 import pytest
 
 from kafka_fast.dataplane.fetch._chunk import Chunk, chunk_from_bytes
-from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.dataplane.fetch._reading import PartitionReader, collect
 from kafka_fast.record import Codec, RecordBatchBuilder
+from kafka_fast.records._consumer_records import ConsumerRecords
+from kafka_fast.records._reading import PartitionReader, collect
 
 ROUNDS = 60
 POLL = 500  # max.poll.records

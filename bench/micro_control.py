@@ -22,7 +22,7 @@ import pytest
 
 from kafka_fast.config import consumer_settings, producer_settings
 from kafka_fast.consumer.core import ConsumerCore
-from kafka_fast.control.connection_key import Role
+from kafka_fast.control.connections.connection_key import Role
 from kafka_fast.control.consumer.messages import StreamRow, StreamsStopped
 from kafka_fast.control.consumer.partition import FetchState
 from kafka_fast.control.group.member import Subscription
@@ -43,7 +43,7 @@ from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest
 from kafka_fast.types import OffsetAndMetadata
 from tests.unit.control.fake_machine import all_versions
-from tests.unit.control.large_cluster import LargeCluster
+from tests.unit.control.metadata.large_cluster import LargeCluster
 
 LIMIT = 0.05
 """Seconds that the control thread may be busy at a stretch."""

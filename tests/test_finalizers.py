@@ -75,7 +75,7 @@ def mangled(dotted: str) -> str:
     return "_".join(f"{len(part)}{part}" for part in dotted.split("."))
 
 
-DROP_HANDLE = "__pyx_f_" + mangled("kafka_fast.dataplane.produce._delivery") + "_drop_handle"
+DROP_HANDLE = "__pyx_f_" + mangled("kafka_fast.sending._delivery") + "_drop_handle"
 """The finalizer of DeliveryFuture, which is not Cython's."""
 
 
@@ -93,7 +93,7 @@ def test_a_dropped_handle_looks_up_no_name(bodies: dict[str, str]) -> None:
 
 
 CALLED_BY_OTHERS = (
-    "kafka_fast.dataplane.bulk._batch_future.BatchFuture",
+    "kafka_fast.sending.bulk._batch_future.BatchFuture",
     "kafka_fast.dataplane.core._plane.DataPlane",
     "kafka_fast.dataplane.produce._losses.LossCounts",
     "kafka_fast.dataplane.produce._queues.Queues",

@@ -15,20 +15,20 @@ from kafka_fast.aio.listener import RebalanceListener
 from kafka_fast.consumer.arguments import most_records
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
 from kafka_fast.consumer.core import ConsumerCore
-from kafka_fast.consumer.for_statement import looping_frame
-from kafka_fast.consumer.membership import OnCommit
-from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.consumer.group.membership import OnCommit
+from kafka_fast.consumer.reading.for_statement import looping_frame
+from kafka_fast.consumer.reading.record_handover import RecordHandover
+from kafka_fast.consumer.reading.upto import Upto
 from kafka_fast.consumer.typed import K_co, V_co
-from kafka_fast.consumer.upto import Upto
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
-from kafka_fast.dataplane.fetch._async_records import AsyncRecords
-from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
-from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import ClientLog
 from kafka_fast.net.looping import LoopDriver, Tasks
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.peer_names import AIO_CONSUMER, CONSUMER_ARGUMENTS
+from kafka_fast.records._async_records import AsyncRecords
+from kafka_fast.records._consumer_record import ConsumerRecord
+from kafka_fast.records._consumer_records import ConsumerRecords
 from kafka_fast.types import (
     OffsetAndMetadata,
     OffsetAndTimestamp,

@@ -16,10 +16,6 @@ from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.callbacks import DeliveryCallbacks
 from kafka_fast.aio.room_line import RoomLines
 from kafka_fast.config import ProducerSettings, peek, producer_settings, warn_of_weakness
-from kafka_fast.dataplane.bulk._batch_future import BatchFuture
-from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
-from kafka_fast.dataplane.produce._delivery import DeliveryFuture
-from kafka_fast.dataplane.produce._sending import AsyncSender
 from kafka_fast.errors import KafkaError, WouldWaitError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import naming
@@ -38,6 +34,10 @@ from kafka_fast.producer.base import (
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.producer.loss_log import watch_losses
 from kafka_fast.producer.steps import ProducerSteps, RoomWait
+from kafka_fast.sending._delivery import DeliveryFuture
+from kafka_fast.sending._sending import AsyncSender
+from kafka_fast.sending.bulk._batch_future import BatchFuture
+from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from kafka_fast.times import timeout_seconds
 from kafka_fast.types import PartitionInfo, RecordMetadata
 

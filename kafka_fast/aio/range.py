@@ -7,16 +7,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from kafka_fast.aio.consumer import Consumer
-from kafka_fast.consumer.bounds import Bound, Topics
-from kafka_fast.consumer.range_plan import MAX_RECORDS, RangePlan
-from kafka_fast.consumer.range_reading import (
+from kafka_fast.consumer.ranges.bounds import Bound, Topics
+from kafka_fast.consumer.ranges.range_plan import MAX_RECORDS, RangePlan
+from kafka_fast.consumer.ranges.range_reading import (
     WAIT,
     RangeProgress,
     RangeReading,
     describe,
 )
-from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.dataplane.fetch.frames import package_for
+from kafka_fast.records._consumer_records import ConsumerRecords
+from kafka_fast.records.frames import package_for
 from kafka_fast.types import TopicPartition
 
 if TYPE_CHECKING:

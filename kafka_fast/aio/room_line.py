@@ -15,8 +15,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 
-from kafka_fast.dataplane.produce._sending import AsyncSender
 from kafka_fast.net.looping import LoopDriver, Sleeper
+from kafka_fast.sending._sending import AsyncSender
 
 
 class Place(Sleeper):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from kafka_fast.consumer.client import Consumer
-from kafka_fast.consumer.listener import RebalanceEvent, RebalanceListener
-from kafka_fast.consumer.range import RecordRange, read_range
+from kafka_fast.consumer.group.listener import RebalanceEvent, RebalanceListener
+from kafka_fast.consumer.ranges.record_range import RecordRange, read_range
 from kafka_fast.control.group.assignors import (
     Assignor,
     GroupMember,
     GroupTopics,
     PartitionReplicas,
 )
-from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
-from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
+from kafka_fast.records._consumer_record import ConsumerRecord
+from kafka_fast.records._consumer_records import ConsumerRecords
 
 __all__ = [
     "Assignor",

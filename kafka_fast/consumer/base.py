@@ -19,7 +19,7 @@ from kafka_fast.consumer.arguments import (
 )
 from kafka_fast.consumer.calls import ConsumerCalls
 from kafka_fast.consumer.core import ConsumerCore
-from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.consumer.turn import Turn
 from kafka_fast.errors import UsageError

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Generic
 from kafka_fast._hints import hint_at_names
 from kafka_fast.consumer.arguments import most_records
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
-from kafka_fast.consumer.batches import Batches
 from kafka_fast.consumer.core import ConsumerCore
-from kafka_fast.consumer.for_statement import looping_frame
-from kafka_fast.consumer.listener import RebalanceListener
-from kafka_fast.consumer.membership import OnCommit
-from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.consumer.group.listener import RebalanceListener
+from kafka_fast.consumer.group.membership import OnCommit
+from kafka_fast.consumer.reading.batches import Batches
+from kafka_fast.consumer.reading.for_statement import looping_frame
+from kafka_fast.consumer.reading.record_handover import RecordHandover
+from kafka_fast.consumer.reading.upto import Upto
 from kafka_fast.consumer.typed import K_co, V_co
-from kafka_fast.consumer.upto import Upto
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
-from kafka_fast.dataplane.fetch._blocking_records import BlockingRecords
-from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
-from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.peer_names import CONSUMER, CONSUMER_ARGUMENTS
+from kafka_fast.records._blocking_records import BlockingRecords
+from kafka_fast.records._consumer_record import ConsumerRecord
+from kafka_fast.records._consumer_records import ConsumerRecords
 from kafka_fast.types import (
     OffsetAndMetadata,
     OffsetAndTimestamp,

@@ -16,7 +16,7 @@ from typing import Any
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer import carrier as fetch_carrier
 from kafka_fast.consumer.queries import ConsumerQueries
-from kafka_fast.consumer.reading import Reading
+from kafka_fast.consumer.reading.reading import Reading
 from kafka_fast.consumer.topics import ConsumerTopics
 from kafka_fast.consumer.waits import Answer, Waits
 from kafka_fast.control.consumer.control import ConsumerControl

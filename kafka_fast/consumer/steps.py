@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.core import ConsumerCore
-from kafka_fast.consumer.membership import Membership
-from kafka_fast.consumer.record_handover import RecordHandover
-from kafka_fast.consumer.unread import Refill, Unread
+from kafka_fast.consumer.group.membership import Membership
+from kafka_fast.consumer.reading.record_handover import RecordHandover
+from kafka_fast.consumer.reading.unread import Refill, Unread
 from kafka_fast.errors import UsageError
 from kafka_fast.net.steps import InThread, Steps
 from kafka_fast.types import TopicPartition

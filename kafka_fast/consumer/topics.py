@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.metadata import TopicName, partition_infos
-from kafka_fast.control.silence import of_topic, topic_wait
+from kafka_fast.control.diagnosis.silence import of_topic, topic_wait
+from kafka_fast.control.metadata.metadata import TopicName, partition_infos
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
 from kafka_fast.net.calls import Calls

@@ -12,10 +12,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from kafka_fast.control.connections.refusals import RefusalWatch
 from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.refusals import RefusalWatch
-from kafka_fast.control.silence import around
-from kafka_fast.control.troubles import Reason, late
+from kafka_fast.control.diagnosis.silence import around
+from kafka_fast.control.diagnosis.troubles import Reason, late
 from kafka_fast.errors import InternalError, KafkaError, KafkaTimeoutError, WakeupError, fresh_copy
 from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
 from kafka_fast.net.callers import Caller, Callers

@@ -22,14 +22,14 @@ from collections.abc import Callable
 from typing import ClassVar, Generic
 
 from kafka_fast.control.authentication.mechanism import Mechanism
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection_key import UNKNOWN_NODE, ConnectionKey
-from kafka_fast.control.connection_outputs import ConnectionFailed
-from kafka_fast.control.connections import Connections
+from kafka_fast.control.connections.backoff import Backoff
+from kafka_fast.control.connections.connection_key import UNKNOWN_NODE, ConnectionKey
+from kafka_fast.control.connections.connection_outputs import ConnectionFailed
+from kafka_fast.control.connections.connections import Connections
+from kafka_fast.control.connections.links import Link
+from kafka_fast.control.connections.nonsense import Nonsense
 from kafka_fast.control.context import Context, S_co
-from kafka_fast.control.discovery import Discovery
-from kafka_fast.control.links import Link
+from kafka_fast.control.diagnosis.troubles import Troubles
 from kafka_fast.control.messages import (
     BadAnswer,
     CallAside,
@@ -38,10 +38,10 @@ from kafka_fast.control.messages import (
     RawResponse,
     Throttled,
 )
-from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.nonsense import Nonsense
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.discovery import Discovery
+from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.control.requests.requester import Requester
-from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 

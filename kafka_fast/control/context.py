@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connections import Connections
-from kafka_fast.control.discovery import Discovery
-from kafka_fast.control.links import Links
+from kafka_fast.control.connections.backoff import Backoff
+from kafka_fast.control.connections.connections import Connections
+from kafka_fast.control.connections.links import Links
+from kafka_fast.control.diagnosis.troubles import Troubles
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.discovery import Discovery
 from kafka_fast.control.requests.requester import Requester
-from kafka_fast.control.troubles import Troubles
 from kafka_fast.values import Value
 
 S_co = TypeVar("S_co", bound=CommonSettings, covariant=True)

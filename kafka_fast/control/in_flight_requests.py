@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafka_fast.control.link_errors import IdleConnectionError
-from kafka_fast.control.links import Link
+from kafka_fast.control.connections.link_errors import IdleConnectionError
+from kafka_fast.control.connections.links import Link
 from kafka_fast.control.messages import (
     RawResponse,
     SendBetween,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from kafka_fast.control.authentication.mechanism import Work
-from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.connections.connection_key import ConnectionKey
 from kafka_fast.errors import KafkaError
 from kafka_fast.values import Value
 

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any
 
 from kafka_fast.control.client_control import ClientControl
-from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.connections.connection_key import ConnectionKey
 from kafka_fast.control.messages import (
     CallAside,
     CloseLink,

@@ -23,7 +23,7 @@ from kafka_fast.net.steps import Driver, Steps
 if TYPE_CHECKING:
     import asyncio  # only programs that await pay for the import
 
-    from kafka_fast.dataplane.produce._awaiting import LoopWaits
+    from kafka_fast.sending._awaiting import LoopWaits
 
 Addresses = tuple[str, ...] | OSError
 """All addresses of a host name, or the error of the look-up."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_fast.dataplane.produce._awaiting import LoopWaits
-from kafka_fast.dataplane.produce._observers import collect
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net.loop_readers import LoopReaders
+from kafka_fast.sending._awaiting import LoopWaits
+from kafka_fast.sending._observers import collect
 
 if TYPE_CHECKING:
     import asyncio  # only programs that await pay for the import

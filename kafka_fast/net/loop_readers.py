@@ -19,7 +19,7 @@ from kafka_fast.net._pump import LoopEvent, Machine
 if TYPE_CHECKING:
     import asyncio  # only programs that await pay for the import
 
-    from kafka_fast.dataplane.produce._awaiting import LoopWaits
+    from kafka_fast.sending._awaiting import LoopWaits
 
 
 def resume(future: asyncio.Future[Any]) -> None:

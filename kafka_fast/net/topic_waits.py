@@ -12,7 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from kafka_fast.control.refusals import Refusals
+from kafka_fast.control.connections.refusals import Refusals
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, fresh_copy
 from kafka_fast.logs import Log, LongWait, Waiting
 from kafka_fast.net.steps import Steps, Wait

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_fast.dataplane.bulk._batch_future import BatchFuture
-from kafka_fast.dataplane.produce._delivery import DeliveryFuture
 from kafka_fast.producer.base import OnDelivery
 from kafka_fast.producer.client import Producer
+from kafka_fast.sending._delivery import DeliveryFuture
+from kafka_fast.sending.bulk._batch_future import BatchFuture
 
 __all__ = ["BatchFuture", "DeliveryFuture", "OnDelivery", "Producer"]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_fast._hints import hint_at_arguments, hint_at_names
 from kafka_fast.config import peek, producer_settings, warn_of_weakness
-from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import naming
 from kafka_fast.net.threaded_host import ThreadedHost
@@ -28,6 +27,7 @@ from kafka_fast.producer.base import (
 )
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.producer.loss_log import watch_losses
+from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from kafka_fast.times import timeout_seconds
 from kafka_fast.types import PartitionInfo
 

@@ -21,14 +21,7 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.control.producer.messages import ProducerEvent
 from kafka_fast.dataplane.core._plane import WAIT_SLICE
-from kafka_fast.dataplane.produce._observers import (
-    add_given_up,
-    collect,
-    raise_lost,
-    report_if_dead,
-)
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.dataplane.produce.losses import were
 from kafka_fast.errors import DeliveryError, InternalError, Outcome
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import ClientLog, count_of
@@ -42,6 +35,13 @@ from kafka_fast.producer import carrier as produce_carrier
 from kafka_fast.producer.guide import Guide
 from kafka_fast.producer.loss_log import LossLog, log_finally
 from kafka_fast.producer.topics import ProducerTopics
+from kafka_fast.sending._observers import (
+    add_given_up,
+    collect,
+    raise_lost,
+    report_if_dead,
+)
+from kafka_fast.sending.losses import were
 
 END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that user code may block."""

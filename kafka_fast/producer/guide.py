@@ -11,9 +11,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from kafka_fast.control.diagnosis.troubles import Reason, late
 from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.producer.refusals import is_collateral, wrong_records
-from kafka_fast.control.troubles import Reason, late
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import LONG, ClientLog, LongWait, Waiting, count_of, tell

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import time
 
-from kafka_fast.dataplane.produce import _observers
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.instants import NEVER
 from kafka_fast.net import process_life
 from kafka_fast.net.detached import detached
 from kafka_fast.net.registry import Registry
+from kafka_fast.sending import _observers
 
 FLUSH_PATIENCE = 1.0
 """Seconds for which a failure waits for others, or for a flush that raises it."""

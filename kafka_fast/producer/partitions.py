@@ -5,8 +5,8 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
-from kafka_fast.dataplane.bulk._key_partitions import partitions_of_columns
 from kafka_fast.errors import UsageError
+from kafka_fast.sending.bulk._key_partitions import partitions_of_columns
 
 
 def key_partitions(keys: Any, partitions: int) -> array[int]:

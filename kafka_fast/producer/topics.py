@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_fast.control.metadata import partition_infos
+from kafka_fast.control.diagnosis.silence import topic_wait
+from kafka_fast.control.diagnosis.troubles import late
+from kafka_fast.control.metadata.metadata import partition_infos
 from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.control.silence import topic_wait
-from kafka_fast.control.troubles import late
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import KafkaTimeoutError, UsageError
 from kafka_fast.logs import ClientLog, Waiting, in_seconds

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_fast import Consumer, Producer, TopicPartition
-from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
+from kafka_fast.records._consumer_record import ConsumerRecord
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.producing import TIMEOUT
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from kafka_fast import Consumer, TopicPartition
-from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.errors import KafkaError
 from kafka_fast.record import RecordBatchBuilder
+from kafka_fast.records._consumer_record import ConsumerRecord
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.waiting import TIMEOUT
 

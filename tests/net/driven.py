@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from greenlet import getcurrent, greenlet
 
 from kafka_fast import aio
-from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
-from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import WouldWaitError
+from kafka_fast.records._consumer_record import ConsumerRecord
+from kafka_fast.records._consumer_records import ConsumerRecords
 
 T = TypeVar("T")
 

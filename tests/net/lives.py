@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from kafka_fast.config import ConsumerSettings, consumer_settings
 from kafka_fast.consumer.core import ConsumerCore
-from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.net.looping import LoopDriver

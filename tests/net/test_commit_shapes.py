@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import Consumer, RebalanceListener, TopicPartition, WakeupError, aio
-from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
+from kafka_fast.records._consumer_record import ConsumerRecord
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.commit_shapes import BATCH, COUNT, PLACE, SHAPES, WAYS, Shape, program_of
 from tests.net.consuming import committed, fill, poll_until

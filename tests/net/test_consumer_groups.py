@@ -18,13 +18,13 @@ from kafka_fast import (
     UsageError,
     WakeupError,
 )
-from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.errors import (
     FencedInstanceId,
     GroupAuthorizationFailed,
     InvalidSessionTimeout,
     KafkaError,
 )
+from kafka_fast.records._consumer_record import ConsumerRecord
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     FIND_COORDINATOR,

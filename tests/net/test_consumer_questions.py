@@ -13,8 +13,8 @@ from collections.abc import Callable
 import pytest
 
 from kafka_fast import Consumer, OffsetAndMetadata, TopicPartition
-from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.links import Link
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.links import Link
 from kafka_fast.errors import KafkaTimeoutError, NotLeaderOrFollower
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast import Consumer, KafkaTimeoutError, OffsetAndMetadata
-from kafka_fast.control.nonsense import NONSENSE_PATIENCE
+from kafka_fast.control.connections.nonsense import NONSENSE_PATIENCE
 from kafka_fast.errors import KafkaError, UnknownBrokerError, UnsupportedVersionError
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 import pytest
 
 from kafka_fast import AuthenticationError, Consumer, KafkaError, Producer, TopicPartition
-from kafka_fast.control import link_setup
 from kafka_fast.control.authentication.mechanism import Conversation
+from kafka_fast.control.connections import link_setup
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.net import work
 from kafka_fast.net.login import kerberos, making, tokens

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import Consumer, Producer
-from kafka_fast.control import connections
+from kafka_fast.control.connections import connections
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.consuming import MakeConsumer, fill, partitions_of, poll_until, read

@@ -23,7 +23,7 @@ from kafka_fast import (
     UsageError,
     read_range,
 )
-from kafka_fast.consumer.range import RangeConsumer
+from kafka_fast.consumer.ranges.record_range import RangeConsumer
 from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.server import EmbeddedKafka

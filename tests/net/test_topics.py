@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.errors import KafkaTimeoutError, UnknownTopicOrPartition, UsageError
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import METADATA

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_fast.dataplane.fetch._chunk import chunk_from_bytes
-from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
-from kafka_fast.dataplane.fetch._reading import PartitionReader, collect
 from kafka_fast.record import Codec, RecordBatchBuilder
+from kafka_fast.records._consumer_records import ConsumerRecords
+from kafka_fast.records._reading import PartitionReader, collect
 
 # Around the lengths that matter: 12 bytes are in a view, 256 are copied at once.
 SIZES = st.sampled_from([0, 1, 4, 11, 12, 13, 40, 255, 256, 257, 700])

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from kafka_fast import aio
-from kafka_fast.consumer.intake import Intake
-from kafka_fast.consumer.membership import Membership
-from kafka_fast.consumer.reading import Reading
-from kafka_fast.consumer.record_handover import RecordHandover
-from kafka_fast.consumer.unread import Unread
+from kafka_fast.consumer.group.membership import Membership
+from kafka_fast.consumer.reading.intake import Intake
+from kafka_fast.consumer.reading.reading import Reading
+from kafka_fast.consumer.reading.record_handover import RecordHandover
+from kafka_fast.consumer.reading.unread import Unread
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.diagnosis import Diagnosis
 from kafka_fast.control.consumer.fetch_routes import FetchRoutes
@@ -141,7 +141,7 @@ def test_taking_a_refused_commit_for_a_confirmed_one(monkeypatch: pytest.MonkeyP
 
 
 def test_handing_over_what_was_fetched_before_a_seek(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_fast.consumer.intake.seeks_of", lambda generation: 0)
+    monkeypatch.setattr("kafka_fast.consumer.reading.intake.seeks_of", lambda generation: 0)
     monkeypatch.setattr(Intake, "move", lambda self, partition, offset: 0)
     show(Wrong.FALSE_START, Wrong.REPEATED, Wrong.STUCK)
 

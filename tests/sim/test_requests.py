@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.connections.backoff import Backoff
 from kafka_fast.control.requests import requester as module
 from kafka_fast.control.requests.open_call import Item, OpenCall
 from kafka_fast.control.requests.requester import Requester

@@ -34,9 +34,9 @@ from kafka_fast import (
     peer_names,
 )
 from kafka_fast._hints import HintedMethod, hint_at_names
-from kafka_fast.consumer.range import RangeConsumer
-from kafka_fast.dataplane.fetch._async_records import AsyncRecords, NextRecord
-from kafka_fast.dataplane.fetch._blocking_records import BlockingRecords
+from kafka_fast.consumer.ranges.record_range import RangeConsumer
+from kafka_fast.records._async_records import AsyncRecords, NextRecord
+from kafka_fast.records._blocking_records import BlockingRecords
 
 ERROR = peer_errors.error_names({kind.name: kind.__name__ for kind in errors.ERRORS.values()})
 #: Ours, and its table.

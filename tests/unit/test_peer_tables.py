@@ -20,7 +20,7 @@ from confluent_kafka.aio import AIOConsumer, AIOProducer
 
 import kafka_fast
 from kafka_fast import aio, errors, peer_names
-from kafka_fast.consumer.range import RangeConsumer
+from kafka_fast.consumer.ranges.record_range import RangeConsumer
 from tests.unit.test_peer_names import CLIENTS, KINDS, MODULES, public
 
 with warnings.catch_warnings():

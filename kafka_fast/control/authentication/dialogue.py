@@ -21,8 +21,8 @@ from typing import TypeAlias, TypeVar
 
 from kafka_fast.control.authentication.mechanism import Conversation, Mechanism, Work
 from kafka_fast.control.authentication.peer_text import as_told
-from kafka_fast.control.link_errors import unreadable
-from kafka_fast.control.negotiation import NodeVersions
+from kafka_fast.control.connections.link_errors import unreadable
+from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.errors import (
     AuthenticationError,
     ErrorCode,

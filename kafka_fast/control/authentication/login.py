@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from kafka_fast.control.authentication.dialogue import Accepted, Authentication, AuthenticationStep
 from kafka_fast.control.authentication.mechanism import Mechanism, Work
-from kafka_fast.control.negotiation import NodeVersions
+from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.instants import LONG_AGO, NEVER
 
 __all__ = ["Login", "LoginStep"]

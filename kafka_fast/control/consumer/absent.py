@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.messages import PartitionFailed, PartitionFound
 from kafka_fast.control.consumer.partition import (
     Absence,
@@ -25,6 +24,7 @@ from kafka_fast.control.consumer.partition import (
     AssignedPartitions,
     FetchState,
 )
+from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.errors import ErrorCode, broker_error
 from kafka_fast.logs import LONG, count_of, get_logger, some_of
 from kafka_fast.types import TopicPartition

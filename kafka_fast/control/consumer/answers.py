@@ -11,7 +11,7 @@ import struct
 from typing import NamedTuple
 
 from kafka_fast.control.consumer.partition import NO_NODE, Position
-from kafka_fast.control.permissions import described
+from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.errors import (
     ERRORS,
     BrokerError,

@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterable, Mapping
 from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.client_control import ClientControl
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.connection_outputs import ConnectionFailed
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_outputs import ConnectionFailed
+from kafka_fast.control.connections.links import Link
+from kafka_fast.control.connections.nonsense import NONSENSE_PATIENCE, Nonsense, Row
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
 from kafka_fast.control.consumer.diagnosis import Diagnosis, FetchStatus
@@ -46,14 +47,13 @@ from kafka_fast.control.consumer.partition import (
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
 from kafka_fast.control.consumer.topics import Topics
+from kafka_fast.control.diagnosis.silence import of_several
+from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.links import Link
 from kafka_fast.control.messages import HeartbeatsEnded
-from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.nonsense import NONSENSE_PATIENCE, Nonsense, Row
-from kafka_fast.control.silence import of_several
-from kafka_fast.control.troubles import Reason
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger

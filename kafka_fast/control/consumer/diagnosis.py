@@ -27,9 +27,9 @@ from kafka_fast.control.consumer.partition import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
+from kafka_fast.control.diagnosis.silence import of_node, of_quota, reason
+from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.group.group import Group
-from kafka_fast.control.silence import of_node, of_quota, reason
-from kafka_fast.control.troubles import Reason
 from kafka_fast.logs import in_seconds
 from kafka_fast.types import TopicPartition
 

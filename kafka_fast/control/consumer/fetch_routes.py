@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.links import Link
 from kafka_fast.control.consumer.messages import (
     ConsumerCommand,
     NameStream,
@@ -35,8 +36,7 @@ from kafka_fast.control.consumer.partition import (
     FetchState,
 )
 from kafka_fast.control.context import Context
-from kafka_fast.control.links import Link
-from kafka_fast.control.metadata import NO_TOPIC_ID, Node
+from kafka_fast.control.metadata.metadata import NO_TOPIC_ID, Node
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.protocol import frame

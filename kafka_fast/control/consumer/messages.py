@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.connections.connection_key import ConnectionKey
+from kafka_fast.control.connections.nonsense import Row
 from kafka_fast.control.group.member import GroupNews
 from kafka_fast.control.messages import TransportCommand, TransportEvent
-from kafka_fast.control.nonsense import Row
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value

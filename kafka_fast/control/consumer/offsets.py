@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.metadata import by_topic
+from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.leader_call import LeaderCall
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.list_offsets import (

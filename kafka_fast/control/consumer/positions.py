@@ -29,7 +29,7 @@ from kafka_fast.control.consumer.partition import (
     Position,
 )
 from kafka_fast.control.context import Context
-from kafka_fast.control.troubles import Reason
+from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.errors import (
     KafkaError,
     LogTruncationError,

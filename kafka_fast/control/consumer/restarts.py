@@ -22,7 +22,7 @@ from functools import partial
 from itertools import islice
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.control.backoff import KeyedBackoff
+from kafka_fast.control.connections.backoff import KeyedBackoff
 from kafka_fast.control.consumer.answers import FetchAction, FetchDecision, decide, fetch_error
 from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.messages import (
@@ -44,7 +44,7 @@ from kafka_fast.control.consumer.partition import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
-from kafka_fast.control.metadata import Endpoint, LeaderHint
+from kafka_fast.control.metadata.metadata import Endpoint, LeaderHint
 from kafka_fast.control.pieces import in_pieces
 from kafka_fast.errors import BrokerError, KafkaError, ProtocolError, error_name
 from kafka_fast.instants import LONG_AGO, NEVER

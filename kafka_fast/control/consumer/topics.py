@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
 
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.messages import PartitionFailed
 from kafka_fast.control.consumer.partition import AssignedPartitions
+from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.group.member import TopicFailed
 from kafka_fast.control.messages import TopicSettled
-from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.permissions import described
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LongWait, Waiting, get_logger

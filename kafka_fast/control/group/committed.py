@@ -15,10 +15,11 @@ from typing import TypeAlias
 
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
+from kafka_fast.control.diagnosis.permissions import described
+from kafka_fast.control.diagnosis.troubles import About
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity
-from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
-from kafka_fast.control.permissions import described
+from kafka_fast.control.metadata.metadata import NO_TOPIC_ID, by_topic
 from kafka_fast.control.pieces import in_pieces
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
@@ -30,7 +31,6 @@ from kafka_fast.control.requests.meanings import (
     meaning_of,
     worst,
 )
-from kafka_fast.control.troubles import About
 from kafka_fast.errors import ErrorCode, KafkaError, ProtocolError, broker_error
 from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchRequest,

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafka_fast.config import CommonSettings
+from kafka_fast.control.connections.link_errors import IdleConnectionError
+from kafka_fast.control.connections.links import Link
 from kafka_fast.control.context import Context
-from kafka_fast.control.link_errors import IdleConnectionError
-from kafka_fast.control.links import Link
-from kafka_fast.control.metadata import Node
+from kafka_fast.control.diagnosis.troubles import About, Reason
+from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.control.requests.meanings import MOVED
 from kafka_fast.control.requests.targets import Coordinator, CoordinatorKind
-from kafka_fast.control.troubles import About, Reason
 from kafka_fast.errors import ERRORS, KafkaError, UnsupportedVersionError, broker_error
 from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest

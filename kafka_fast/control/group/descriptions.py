@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
+from kafka_fast.control.diagnosis.permissions import described
+from kafka_fast.control.diagnosis.troubles import About
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.permissions import described
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, NotDone, Refused, meaning_of
 from kafka_fast.control.requests.open_call import OpenCall
-from kafka_fast.control.troubles import About
 from kafka_fast.errors import (
     BrokerError,
     ErrorCode,

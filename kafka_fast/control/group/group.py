@@ -12,6 +12,7 @@ from functools import partial
 
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
+from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.group.assignors.builtin import make_assignors
 from kafka_fast.control.group.classic.member import ClassicMember
 from kafka_fast.control.group.commits import Commits
@@ -26,7 +27,6 @@ from kafka_fast.control.group.member import (
     MemberFailed,
     RevokeWanted,
 )
-from kafka_fast.control.troubles import Reason
 from kafka_fast.logs import Waiting
 from kafka_fast.types import TopicPartition
 

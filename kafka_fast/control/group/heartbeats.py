@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from kafka_fast.control.connections.links import Link
 from kafka_fast.control.in_flight_requests import InFlightRequests
-from kafka_fast.control.links import Link
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.schema import Request, Response
 

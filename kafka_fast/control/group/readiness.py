@@ -5,7 +5,7 @@ Thread: control.
 
 from __future__ import annotations
 
-from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.connections.backoff import Backoff
 from kafka_fast.instants import LONG_AGO
 from kafka_fast.logs import get_logger
 

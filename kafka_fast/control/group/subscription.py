@@ -6,9 +6,9 @@ import logging
 from collections.abc import Iterable
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.metadata import TopicName
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.metadata import TopicName
 from kafka_fast.logs import Waiting
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.config import ProducerSettings
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
-from kafka_fast.control.permissions import described
+from kafka_fast.control.diagnosis.permissions import described
+from kafka_fast.control.diagnosis.silence import around, of_quota, reason
+from kafka_fast.control.diagnosis.troubles import About, Reason, last_trouble
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import SETTINGS, TopicLimits
 from kafka_fast.control.producer.refusals import ANY_RECORD, told
-from kafka_fast.control.silence import around, of_quota, reason
-from kafka_fast.control.troubles import About, Reason, last_trouble
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, broker_error
 from kafka_fast.logs import count_of
 from kafka_fast.types import TopicPartition

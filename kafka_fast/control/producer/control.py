@@ -19,12 +19,14 @@ from collections.abc import Callable, Iterator
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.client_control import ClientControl
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection_key import ConnectionKey
-from kafka_fast.control.connection_outputs import ConnectionFailed
-from kafka_fast.control.links import Link
+from kafka_fast.control.connections.connection_key import ConnectionKey
+from kafka_fast.control.connections.connection_outputs import ConnectionFailed
+from kafka_fast.control.connections.links import Link
+from kafka_fast.control.diagnosis.silence import of_topic
+from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.messages import TopicSettled
-from kafka_fast.control.metadata import NO_LEADER, ClusterChanges, LeaderHint
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.metadata import NO_LEADER, ClusterChanges, LeaderHint
 from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import BatchLimit, TopicLimits
@@ -52,8 +54,6 @@ from kafka_fast.control.producer.verdicts import (
     consequences,
     judge,
 )
-from kafka_fast.control.silence import of_topic
-from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import (
     ERRORS,
     BrokerError,

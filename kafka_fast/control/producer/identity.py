@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
+from kafka_fast.control.diagnosis.troubles import About
 from kafka_fast.control.producer.verdicts import ProducerIdentity
 from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
 from kafka_fast.control.requests.targets import AnyNode
-from kafka_fast.control.troubles import About
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 

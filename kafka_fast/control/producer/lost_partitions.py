@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.producer.messages import FailQueue
 from kafka_fast.control.producer.routes import Queue, Routes
 from kafka_fast.errors import ErrorCode

@@ -18,7 +18,7 @@ import json
 from functools import lru_cache
 from typing import NamedTuple
 
-from kafka_fast.control.permissions import described
+from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.errors import BrokerError, broker_error
 from kafka_fast.protocol.apis.produce import PartitionProduceResponse
 from kafka_fast.types import TopicPartition

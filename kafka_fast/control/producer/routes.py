@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Iterator, KeysView
 
 from kafka_fast.config import ProducerSettings
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.links import Link
 from kafka_fast.control.context import Context
-from kafka_fast.control.links import Link
-from kafka_fast.control.metadata import NO_LEADER, NO_TOPIC_ID
+from kafka_fast.control.metadata.metadata import NO_LEADER, NO_TOPIC_ID
 from kafka_fast.control.producer.messages import (
     NameTopic,
     ProducerCommand,

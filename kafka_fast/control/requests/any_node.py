@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection_key import BOOTSTRAP, SECOND_BOOTSTRAP, ConnectionKey
-from kafka_fast.control.connections import Connections
-from kafka_fast.control.links import Link
+from kafka_fast.control.connections.connection_key import BOOTSTRAP, SECOND_BOOTSTRAP, ConnectionKey
+from kafka_fast.control.connections.connections import Connections
+from kafka_fast.control.connections.links import Link
+from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger
 

@@ -21,9 +21,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
+from kafka_fast.control.diagnosis.troubles import Subject
 from kafka_fast.control.requests.meanings import Meaning
 from kafka_fast.control.requests.targets import Target
-from kafka_fast.control.troubles import Subject
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis import api_name

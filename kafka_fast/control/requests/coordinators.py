@@ -19,19 +19,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from kafka_fast.control.backoff import Backoff, KeyedBackoff
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.connections import Connections
-from kafka_fast.control.links import Link
-from kafka_fast.control.metadata import Node, is_address
-from kafka_fast.control.permissions import described
+from kafka_fast.control.connections.backoff import Backoff, KeyedBackoff
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connections import Connections
+from kafka_fast.control.connections.links import Link
+from kafka_fast.control.diagnosis.permissions import described
+from kafka_fast.control.diagnosis.troubles import About, Reason, Subject
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.metadata import Node, is_address
 from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, Refused, Retry
 from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.targets import AnyNode, Coordinator, CoordinatorKind, Target
-from kafka_fast.control.troubles import About, Reason, Subject
 from kafka_fast.errors import KafkaError, ProtocolError, broker_error
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger

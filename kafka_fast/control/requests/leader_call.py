@@ -13,10 +13,10 @@ from typing import Any, Generic, TypeVar
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
+from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, Retry, meaning_of
 from kafka_fast.control.requests.targets import Leaders
-from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error, error_description
 from kafka_fast.protocol.schema import Request
 from kafka_fast.types import TopicPartition

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, TypeAlias, TypeVar
 
-from kafka_fast.control.permissions import described
+from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.errors import ERRORS, ErrorCode, KafkaError, broker_error
 from kafka_fast.values import Value
 

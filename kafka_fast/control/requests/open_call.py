@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Generic, Protocol, TypeVar
 
-from kafka_fast.control.links import Link
+from kafka_fast.control.connections.links import Link
+from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.requests.call import Call
 from kafka_fast.control.requests.targets import AllNodes
-from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.values import Value

@@ -23,17 +23,17 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connections import Connections
-from kafka_fast.control.links import Link
+from kafka_fast.control.connections.backoff import Backoff
+from kafka_fast.control.connections.connections import Connections
+from kafka_fast.control.connections.links import Link
+from kafka_fast.control.diagnosis.troubles import Reason, late
+from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.coordinators import Coordinators
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, Refresh, Refused
 from kafka_fast.control.requests.open_call import Item, OpenCall, Try
 from kafka_fast.control.requests.targets import Target
 from kafka_fast.control.requests.ways import Place, Ways
-from kafka_fast.control.troubles import Reason, late
 from kafka_fast.errors import (
     BrokerError,
     KafkaConnectionError,

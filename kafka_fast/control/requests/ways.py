@@ -18,12 +18,13 @@ from collections.abc import Collection, Hashable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control import silence
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.connections import Connections
-from kafka_fast.control.links import Link
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connections import Connections
+from kafka_fast.control.connections.links import Link
+from kafka_fast.control.diagnosis import silence
+from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.messages import pause_seconds
+from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.requests.any_node import AnyNodes
 from kafka_fast.control.requests.call import Call
 from kafka_fast.control.requests.targets import (
@@ -35,7 +36,6 @@ from kafka_fast.control.requests.targets import (
     OneNode,
     Target,
 )
-from kafka_fast.control.troubles import Reason
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.types import TopicPartition
 

@@ -1,1 +1,1 @@
-"""The fetch side of the data plane: from a Fetch request to records. Private."""
+"""The fetch side of the data plane: from a Fetch request to chunks of its answers. Private."""

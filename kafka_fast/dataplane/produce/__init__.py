@@ -1,1 +1,1 @@
-"""The produce side of the data plane: from `send` to the end of a delivery. Private."""
+"""The produce side of the data plane: from a queue to the end of a batch. Private."""

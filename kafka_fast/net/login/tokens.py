@@ -16,7 +16,7 @@ from concurrent.futures import TimeoutError as NotDoneError
 from kafka_fast.config._security_settings import SaslSettings
 from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT
 from kafka_fast.control.authentication.oauthbearer import Token
-from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.connections.backoff import Backoff
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError, fresh_copy
 from kafka_fast.instants import LONG_AGO
 from kafka_fast.logs import get_logger, in_seconds

@@ -3,9 +3,9 @@
     probe_cluster ─┬─► probe, of each bootstrap server ── Metadata ─► the brokers' addresses
                    └─► probe, of each broker
 
-A probe is a client's own connection (`control/connection.py`), driven here by calls that block. So
-a probe fails as a client would, with the same error. Only TLS is spoken by Python's `ssl` instead
-of the client's native one, because `ssl` shows what the broker sends in a handshake.
+A probe is a client's own connection (`control/connections/connection.py`), driven here by calls
+that block. So a probe fails as a client would, with the same error. Only TLS is spoken by Python's
+`ssl` instead of the client's native one, because `ssl` shows what the broker sends in a handshake.
 """
 
 from __future__ import annotations

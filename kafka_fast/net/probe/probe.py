@@ -11,14 +11,15 @@ from contextlib import suppress
 
 from kafka_fast.config import Address, CommonSettings
 from kafka_fast.control.authentication.mechanism import Mechanism
-from kafka_fast.control.connection import Connection
-from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.connection_outputs import (
+from kafka_fast.control.connections.connection import Connection
+from kafka_fast.control.connections.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.connections.connection_outputs import (
     ConnectionFailed,
     ConnectionOutput,
     ConnectionReady,
 )
-from kafka_fast.control.link_errors import close_error, say
+from kafka_fast.control.connections.link_errors import close_error, say
+from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.control.messages import (
     CloseLink,
     CloseReason,
@@ -28,7 +29,6 @@ from kafka_fast.control.messages import (
     ResolveHost,
     SendRaw,
 )
-from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError, KafkaError, TlsError
 from kafka_fast.net.host import Addresses
 from kafka_fast.net.probe.findings import Probed, Step

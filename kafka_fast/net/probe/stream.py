@@ -7,7 +7,7 @@ import ssl
 import time
 from contextlib import suppress
 
-from kafka_fast.control.link_errors import foreign_protocol
+from kafka_fast.control.connections.link_errors import foreign_protocol
 from kafka_fast.control.messages import CloseReason, LinkClosed
 from kafka_fast.net.tls.causes import alike, broken
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from datetime import datetime, timezone
 
-from kafka_fast.control.link_errors import foreign_protocol
+from kafka_fast.control.connections.link_errors import foreign_protocol
 from kafka_fast.values import Value
 
 __all__ = ["Failure", "alike", "broken", "lost", "refused"]

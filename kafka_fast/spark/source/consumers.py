@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from kafka_fast.config import consumer_settings
-from kafka_fast.consumer.range import RangeConsumer
-from kafka_fast.consumer.range_plan import OWN_DEFAULTS
+from kafka_fast.consumer.ranges.range_plan import OWN_DEFAULTS
+from kafka_fast.consumer.ranges.record_range import RangeConsumer
 from kafka_fast.errors import KafkaError
 from kafka_fast.spark.idle_clients import IdleClients
 from kafka_fast.spark.options import JobConfig

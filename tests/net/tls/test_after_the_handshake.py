@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from kafka_fast.config._security_settings import TlsSettings
-from kafka_fast.control.link_errors import close_error
+from kafka_fast.control.connections.link_errors import close_error
 from kafka_fast.control.messages import CloseReason
 from kafka_fast.testing.certificates import Certificate
 from tests.net.tls.harness import client_with, echo, read_exactly, server_context

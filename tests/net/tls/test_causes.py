@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafka_fast.config._security_settings import Store, TlsSettings
-from kafka_fast.control.link_errors import close_error
+from kafka_fast.control.connections.link_errors import close_error
 from kafka_fast.control.messages import CloseReason
 from kafka_fast.errors import TlsError
 from kafka_fast.net.tls.causes import Failure, broken, refused

@@ -19,7 +19,6 @@ from typing import Any
 
 from kafka_fast.config import ConsumerSettings, consumer_settings
 from kafka_fast.control.client_control import ClientControl
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.messages import (
     CloseLink,
     CloseReason,
@@ -30,7 +29,8 @@ from kafka_fast.control.messages import (
     ResolveHost,
     SendRaw,
 )
-from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.control.requests.call import ONLY
 from kafka_fast.control.requests.targets import (
     AllNodes,

@@ -17,12 +17,12 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
-from kafka_fast.dataplane.bulk._batch_future import BatchFuture
-from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
-from kafka_fast.dataplane.produce._delivery import DeliveryFuture
-from kafka_fast.dataplane.produce._observers import raise_lost
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import AuthenticationError, DeliveryError, KafkaError, KafkaTimeoutError
+from kafka_fast.sending._delivery import DeliveryFuture
+from kafka_fast.sending._observers import raise_lost
+from kafka_fast.sending.bulk._batch_future import BatchFuture
+from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from kafka_fast.testing._memory import Turner
 from kafka_fast.types import RecordMetadata
 from tests.sim.worlds.checker import NO_OFFSET, Completion, History, Sent, value_of

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kafka_fast.consumer.arguments import subscription, topic_partition
-from kafka_fast.consumer.bounds import partitions_named
+from kafka_fast.consumer.ranges.bounds import partitions_named
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import UsageError
 

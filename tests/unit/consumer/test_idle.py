@@ -10,7 +10,7 @@ import pytest
 
 from kafka_fast.config import consumer_settings
 from kafka_fast.consumer import idle
-from kafka_fast.control.troubles import Reason
+from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.logs import LONG, Waiting
 from kafka_fast.types import TopicPartition
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafka_fast.consumer.topics import ConsumerTopics
-from kafka_fast.control.cluster import TopicName
-from kafka_fast.control.links import Links
-from kafka_fast.control.refusals import Refusals
+from kafka_fast.control.connections.links import Links
+from kafka_fast.control.connections.refusals import Refusals
+from kafka_fast.control.metadata.cluster import TopicName
 from kafka_fast.net.steps import Request, run_steps
 
 

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import pytest
 
 from kafka_fast.consumer.waits import GRACE, Answer, Waits
-from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.links import Links
-from kafka_fast.control.refusals import Refusals
-from kafka_fast.control.troubles import Reason, Troubles
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.links import Links
+from kafka_fast.control.connections.refusals import Refusals
+from kafka_fast.control.diagnosis.troubles import Reason, Troubles
 from kafka_fast.errors import (
     AuthenticationError,
     CoordinatorLoadInProgress,

@@ -11,7 +11,7 @@ import errno
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.messages import (
     Awaited,
     CallAside,

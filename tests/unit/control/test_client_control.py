@@ -9,15 +9,15 @@ import pytest
 
 from kafka_fast.config import CommonSettings, producer_settings
 from kafka_fast.control.client_control import ClientControl
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.messages import Throttled
-from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
-from tests.unit.control.metadata_answers import answer, broker, topic
+from tests.unit.control.metadata.metadata_answers import answer, broker, topic
 
 
 class Client(ClientControl[CommonSettings]):

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.links import Link
+from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.control.in_flight_requests import InFlightRequests
-from kafka_fast.control.links import Link
 from kafka_fast.control.messages import (
     RawResponse,
     SendBetween,
@@ -18,7 +19,6 @@ from kafka_fast.control.messages import (
     StopHeartbeats,
     TransportCommand,
 )
-from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse

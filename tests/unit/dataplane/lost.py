@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_fast.dataplane.produce._observers import raise_lost
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import DeliveryError
+from kafka_fast.sending._observers import raise_lost
 
 
 def lost_error(queues: Queues) -> DeliveryError | None:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from kafka_fast.control.producer.messages import BatchRow, QueueReport, QueueRow
 from kafka_fast.dataplane.core._plane import DataPlane
-from kafka_fast.dataplane.produce._accumulator import Accumulator
 from kafka_fast.dataplane.produce._queues import (
     EVENT_REPORT,
     EVENT_ROUTE,
@@ -23,6 +22,7 @@ from kafka_fast.protocol.apis.produce import (
     TopicProduceResponse,
 )
 from kafka_fast.record import RecordBatch, read_batches
+from kafka_fast.sending._accumulator import Accumulator
 from kafka_fast.testing._memory import MemoryLink, Turner, VirtualMachine
 
 PRODUCER_ID = 4711

@@ -13,7 +13,7 @@ import pytest
 from kafka_fast.config import consumer_settings, producer_settings
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.control.authentication.mechanism import Work
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.messages import CloseLink, DoWork, OpenLink, ResolveHost
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from kafka_fast.config import CommonSettings, producer_settings
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.net.sockets import Addresses, begin_connect, resolve
 from tests.waiting import TIMEOUT

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_fast.control.links import Links
-from kafka_fast.control.refusals import Refusals
+from kafka_fast.control.connections.links import Links
+from kafka_fast.control.connections.refusals import Refusals
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import Waiting, get_logger
 from kafka_fast.net.steps import Steps

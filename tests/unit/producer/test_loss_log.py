@@ -9,12 +9,12 @@ from typing import NoReturn
 
 import pytest
 
-from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
-from kafka_fast.dataplane.produce._observers import collect
 from kafka_fast.errors import ErrorCode
 from kafka_fast.net import process_life
 from kafka_fast.producer import loss_log
 from kafka_fast.producer.loss_log import FLUSH_PATIENCE, INTERVAL, LossLog
+from kafka_fast.sending._observers import collect
+from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from tests.unit.dataplane.lost import lost_count
 from tests.unit.dataplane.rig import Rig
 from tests.waiting import eventually

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.control.negotiation import Negotiation
+from kafka_fast.control.connections.negotiation import Negotiation
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import response_class
 from tests.corpus.replay import Answer, answers, files_of

@@ -13,11 +13,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import SerializationError, UsageError
 from kafka_fast.record import RecordBatchBuilder, read_batches
 from kafka_fast.record._arrow_export import arrow_steps
 from kafka_fast.record._slices import RecordSlice, slice_of
+from kafka_fast.records._consumer_records import ConsumerRecords
 from tests.reference.record_codec import SlowBatch, SlowRecord, encode_batch
 from tests.waiting import eventually
 

@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from kafka_fast.control.group.assignors.balance import Balance
 from kafka_fast.control.group.assignors.interface import GroupMember, GroupTopics
 from kafka_fast.control.group.assignors.subscribers import ordered, subscribers_of
-from kafka_fast.control.metadata import by_topic
+from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.errors import MalformedError
 from kafka_fast.protocol.consumer import (
     CooperativeStickyUserData,

@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.assignors import (
     Assignor,
     GroupMember,
@@ -32,7 +31,8 @@ from kafka_fast.control.group.assignors import (
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.control.metadata import Topic
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.metadata import Topic
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse
 from kafka_fast.protocol.apis.sync_group import SyncGroupRequestAssignment

@@ -22,6 +22,7 @@ from functools import partial
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
+from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.group.assignors import Assignor
 from kafka_fast.control.group.assignors.calls import AssignorCalls
 from kafka_fast.control.group.classic import messages
@@ -43,7 +44,6 @@ from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity, GroupN
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.slowness import Slowness
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.control.permissions import described
 from kafka_fast.errors import (
     ERRORS,
     ErrorCode,

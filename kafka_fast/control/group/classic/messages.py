@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.connections.links import Link
 from kafka_fast.control.group.assignors import (
     Assignor,
     GroupMember,
 )
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.member import GroupIdentity
-from kafka_fast.control.links import Link
-from kafka_fast.control.metadata import by_topic
+from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.errors import MalformedError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
 from kafka_fast.protocol.apis.join_group import (

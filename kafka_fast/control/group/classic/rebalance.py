@@ -21,14 +21,14 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.connections.links import Link
 from kafka_fast.control.group.assignors.calls import AssignorCalls
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.classic.leader import GroupLeader, LeaderPlan
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.links import Link
-from kafka_fast.control.metadata import Node
+from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.errors import ErrorCode, KafkaError, MalformedError
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse

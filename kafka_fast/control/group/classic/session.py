@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.connections.links import Link
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity
-from kafka_fast.control.links import Link
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.connections.links import Link
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.consumer_protocol import heartbeat_builder
 from kafka_fast.control.group.consumer_protocol.heartbeat_builder import HeartbeatBuilder
@@ -23,7 +24,6 @@ from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.links import Link
 from kafka_fast.control.requests.meanings import MOVED
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (

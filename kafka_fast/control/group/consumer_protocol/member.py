@@ -19,7 +19,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.connections.links import Link
 from kafka_fast.control.context import Context
+from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.group.consumer_protocol import heartbeat_builder
 from kafka_fast.control.group.consumer_protocol.conversation import NOT_SUPPORTED, Conversation
 from kafka_fast.control.group.consumer_protocol.heartbeat_builder import new_member_id
@@ -30,8 +32,6 @@ from kafka_fast.control.group.member import GroupIdentity, GroupNews, MemberFail
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.slowness import Slowness
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.control.links import Link
-from kafka_fast.control.permissions import described
 from kafka_fast.errors import (
     ERRORS,
     ErrorCode,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_fast.control.authentication.mechanism import Conversation, Work
-from kafka_fast.control.negotiation import NodeVersions
+from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.errors import ErrorCode
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse

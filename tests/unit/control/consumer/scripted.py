@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_fast.config import consumer_settings
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.messages import (
     FetchPunt,
@@ -47,7 +47,7 @@ from kafka_fast.protocol.apis.offset_for_leader_epoch import (
 )
 from kafka_fast.types import TopicPartition
 from tests.unit.control.fake_machine import FakeMachine
-from tests.unit.control.metadata_answers import answer, broker, make_topic_id, topic
+from tests.unit.control.metadata.metadata_answers import answer, broker, make_topic_id, topic
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NOT_LEADER = 6

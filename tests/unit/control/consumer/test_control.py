@@ -24,7 +24,7 @@ from tests.unit.control.consumer.scripted import (
     make,
     starts,
 )
-from tests.unit.control.metadata_answers import make_topic_id
+from tests.unit.control.metadata.metadata_answers import make_topic_id
 
 
 def test_a_seek_outdates_the_stream_and_the_lookup_under_way() -> None:

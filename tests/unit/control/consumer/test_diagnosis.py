@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.consumer.messages import StartStream, StreamRow, StreamsStopped
 from kafka_fast.control.consumer.partition import FetchState, Position
 from kafka_fast.control.messages import Throttled
@@ -25,7 +25,7 @@ from tests.unit.control.consumer.scripted import (
     starts,
 )
 from tests.unit.control.fake_machine import FakeMachine
-from tests.unit.control.metadata_answers import make_topic_id
+from tests.unit.control.metadata.metadata_answers import make_topic_id
 
 
 def unassigned() -> FakeMachine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.consumer.messages import (
     ProgramFetch,
     StopStream,

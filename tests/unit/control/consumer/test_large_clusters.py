@@ -24,7 +24,7 @@ from kafka_fast.protocol.apis.list_offsets import ListOffsetsRequest
 from kafka_fast.protocol.apis.offset_fetch import OffsetFetchRequest
 from kafka_fast.types import TopicPartition
 from tests.unit.control.fake_machine import FakeMachine
-from tests.unit.control.large_cluster import COMMITTED, LargeCluster
+from tests.unit.control.metadata.large_cluster import COMMITTED, LargeCluster
 from tests.work import growth_of, work_of
 
 

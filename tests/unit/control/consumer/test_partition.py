@@ -11,7 +11,7 @@ from kafka_fast.control.consumer.partition import (
     FetchState,
     Position,
 )
-from kafka_fast.control.metadata import Node
+from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER
 from kafka_fast.types import TopicPartition

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.consumer.messages import (
     PartitionFailed,
     Recreated,
@@ -18,7 +18,7 @@ from kafka_fast.control.consumer.messages import (
     generation,
 )
 from kafka_fast.control.consumer.partition import FetchState, Position
-from kafka_fast.control.troubles import SETTLING
+from kafka_fast.control.diagnosis.troubles import SETTLING
 from kafka_fast.errors import (
     ErrorCode,
     OffsetOutOfRangeError,
@@ -41,7 +41,7 @@ from tests.unit.control.consumer.scripted import (
     starts,
 )
 from tests.unit.control.fake_machine import FakeMachine
-from tests.unit.control.metadata_answers import make_topic_id
+from tests.unit.control.metadata.metadata_answers import make_topic_id
 
 
 def test_a_new_leader_is_read_from_where_the_old_one_ended() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.errors import KafkaConnectionError
 from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest
 from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest

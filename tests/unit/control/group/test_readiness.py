@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.connections.backoff import Backoff
 from kafka_fast.control.group.readiness import Readiness
 
 

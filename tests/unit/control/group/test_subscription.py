@@ -7,10 +7,10 @@ import re
 import pytest
 
 from kafka_fast.config import consumer_settings
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.group.subscription import SubscribedTopics
-from tests.unit.control.metadata_answers import answer, broker, topic
+from kafka_fast.control.metadata.cluster import Cluster
+from tests.unit.control.metadata.metadata_answers import answer, broker, topic
 
 NOW = 1.0
 

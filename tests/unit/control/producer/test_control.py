@@ -6,8 +6,8 @@ import math
 from typing import TypeVar
 
 from kafka_fast.config import producer_settings
-from kafka_fast.control.connection_key import BOOTSTRAP
-from kafka_fast.control.connections import BEGUN_AT_ONCE, PACE
+from kafka_fast.control.connections.connection_key import BOOTSTRAP
+from kafka_fast.control.connections.connections import BEGUN_AT_ONCE, PACE
 from kafka_fast.control.messages import (
     CloseLink,
     CloseReason,
@@ -31,7 +31,7 @@ from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
 from kafka_fast.protocol.apis.metadata import MetadataResponse
-from tests.unit.control.metadata_answers import answer, broker, topic
+from tests.unit.control.metadata.metadata_answers import answer, broker, topic
 
 
 def make_control() -> ProducerControl:

@@ -17,7 +17,7 @@ from kafka_fast.protocol.apis.produce import (
     TopicProduceResponse,
 )
 from tests.unit.control.fake_machine import FakeMachine
-from tests.unit.control.large_cluster import NOT_LEADER, LargeCluster
+from tests.unit.control.metadata.large_cluster import NOT_LEADER, LargeCluster
 from tests.work import growth_of
 
 

@@ -14,7 +14,7 @@ from kafka_fast.control.producer.messages import FailQueue, RouteQueue, RouteWan
 from kafka_fast.control.producer.verdicts import ProducerIdentity
 from kafka_fast.errors import ErrorCode
 from kafka_fast.types import TopicPartition
-from tests.unit.control.metadata_answers import answer, make_topic_id, topic
+from tests.unit.control.metadata.metadata_answers import answer, make_topic_id, topic
 
 GONE = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

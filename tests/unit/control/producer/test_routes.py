@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.metadata import NO_TOPIC_ID
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.metadata.metadata import NO_TOPIC_ID
 from kafka_fast.control.producer.messages import (
     NameTopic,
     ProgramProduce,

@@ -7,16 +7,16 @@ from collections import deque
 from typing import Any
 
 from kafka_fast.config import consumer_settings
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.backoff import Backoff
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.links import Link
+from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.control.context import Context
+from kafka_fast.control.diagnosis.troubles import Troubles
 from kafka_fast.control.in_flight_requests import InFlightRequests
-from kafka_fast.control.links import Link
 from kafka_fast.control.messages import RawResponse, SendRaw, TransportCommand
-from kafka_fast.control.metadata import Node, Partition
-from kafka_fast.control.negotiation import NodeVersions
+from kafka_fast.control.metadata.metadata import Node, Partition
 from kafka_fast.control.requests.requester import Requester
-from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import LONG_AGO
 from kafka_fast.protocol import frame

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.targets import CoordinatorKind
 from kafka_fast.errors import ErrorCode, KafkaConnectionError, KafkaError

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.metadata import Node
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, meaning_of
 from kafka_fast.control.requests.targets import (

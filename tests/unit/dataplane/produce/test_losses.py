@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.troubles import Reason
-from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
-from kafka_fast.dataplane.produce._observers import (
+from kafka_fast.control.diagnosis.troubles import Reason
+from kafka_fast.sending._observers import (
     collect,
     log_finally,
     log_unlogged,
     notify,
     raise_lost,
 )
+from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from tests.unit.dataplane.lost import lost_count
-from tests.unit.dataplane.produce.test_delivery import fail_all, report_nothing, succeed
 from tests.unit.dataplane.rig import Rig
+from tests.unit.sending.test_delivery import fail_all, report_nothing, succeed
 
 
 class Counting(logging.Handler):

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.producer.messages import BatchRow, QueueReport
-from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
-from kafka_fast.dataplane.produce._observers import collect, notify, raise_lost
 from kafka_fast.dataplane.produce._queues import (
     OUTCOME_REJECTED,
     VERDICT_FAIL,
@@ -17,6 +15,8 @@ from kafka_fast.dataplane.produce._queues import (
 )
 from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome
 from kafka_fast.record import Codec, codecs_available
+from kafka_fast.sending._observers import collect, notify, raise_lost
+from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from kafka_fast.types import BatchResult
 from tests.memory import resident_bytes
 from tests.unit.dataplane.rig import EPOCH, PRODUCER_ID, Rig, Sent

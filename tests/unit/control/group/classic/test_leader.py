@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import pytest
 
 from kafka_fast.config import consumer_settings
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.assignors import Assignor, GroupMember, GroupTopics
 from kafka_fast.control.group.assignors.builtin import make_assignors
 from kafka_fast.control.group.classic.leader import GroupLeader, moving
 from kafka_fast.control.group.classic.messages import read_assignment
 from kafka_fast.control.group.subscription import SubscribedTopics
+from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.errors import KafkaError, MalformedError
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse, JoinGroupResponseMember
 from kafka_fast.protocol.consumer import (
@@ -22,7 +22,7 @@ from kafka_fast.protocol.consumer import (
 )
 from kafka_fast.protocol.schema import encode_versioned
 from kafka_fast.types import TopicPartition
-from tests.unit.control.metadata_answers import answer, broker, topic
+from tests.unit.control.metadata.metadata_answers import answer, broker, topic
 
 NOW = 10.0
 PATIENCE = 300.0

@@ -1,0 +1,107 @@
+"""A consumer whose partitions have ends, up to which it reads once.
+
+A partition is done when its *position* has reached its end. The offsets of records do not show
+this: a range may end in a gap that compaction left, in a transaction marker or in aborted records.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from kafka_fast.consumer.base import ConsumerBase
+from kafka_fast.control.diagnosis.troubles import Reason
+from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.logs import count_of
+from kafka_fast.records._consumer_records import ConsumerRecords
+from kafka_fast.types import TopicPartition
+
+WAIT = 0.05
+"""Seconds between two looks at the positions: batches without records move them, too."""
+
+
+class RangeReading(ConsumerBase):
+    """What reads ranges, for callers of any kind: all that cannot wait."""
+
+    @property
+    def api_timeout(self) -> float:
+        """Seconds that a call may take by default."""
+        return self._settings.default_api_timeout
+
+    def assign_ranges(self, ranges: Mapping[TopicPartition, range]) -> None:
+        """Read each partition from the first offset of its range to the last."""
+        with self._turn:
+            self._reading.ends.update({tp: span.stop for tp, span in ranges.items()})
+            self._reading.assign(ranges)
+            for partition, span in ranges.items():
+                self._reading.seek(partition, span.start)
+
+    def drop_finished(self) -> int:
+        """Stop fetching partitions that are at their ends; return how many are left."""
+        with self._turn:
+            at = self._reading.intake.positions()
+            left = [
+                partition
+                for partition in self._reading.intake.partitions
+                if partition not in at or at[partition].offset < self._reading.ends[partition]
+            ]
+            if len(left) < len(self._reading.intake.partitions):
+                self._reading.assign(left)
+            return len(left)
+
+    def late(self, what: str) -> KafkaTimeoutError:
+        """Return a timeout error that names the unread partitions, and why they are not read."""
+        with self._turn:
+            partitions = self._reading.intake.partitions
+            why = self._core.control.silence(partitions, self._core.now())
+            unread = Reason(f"unread: {why.text}", why.cause)
+            return self._core.waits.late(what, None, unread)
+
+    def drop(self) -> None:
+        """End, where nobody may wait for it: without a group there is no goodbye. Any thread."""
+        self._finalizer.detach()
+        self._core.drop()
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Return the position of each partition that has one."""
+        with self._turn:
+            return {
+                partition: at.offset for partition, at in self._reading.intake.positions().items()
+            }
+
+
+class RangeProgress:
+    """Whether the reading of ranges makes progress."""
+
+    def __init__(self, consumer: RangeReading, timeout: float) -> None:
+        """Record the time and the positions, from which progress is measured.
+
+        Args:
+            consumer: reads the ranges.
+            timeout: seconds without any progress after which `look` raises.
+        """
+        self._consumer = consumer
+        self._timeout = timeout
+        self._moved = time.monotonic()  # when there was progress last
+        self._before = consumer.positions()
+
+    def look(self, records: ConsumerRecords) -> None:
+        """Look at the records of a poll, and at the positions.
+
+        Raises:
+            KafkaTimeoutError: there was no progress for too long.
+        """
+        if records:
+            self._moved = time.monotonic()
+            return
+        now = self._consumer.positions()
+        if now != self._before:
+            self._moved, self._before = time.monotonic(), now
+        elif time.monotonic() - self._moved >= self._timeout:
+            raise self._consumer.late(f"nothing arrived for {self._timeout:g} s")
+
+
+def describe(ranges: Mapping[TopicPartition, range]) -> str:
+    """Return the representation of a RecordRange."""
+    records = sum(map(len, ranges.values()))
+    return f"RecordRange({count_of(len(ranges), 'partition')}, {count_of(records, 'offset')})"

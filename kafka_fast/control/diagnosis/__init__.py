@@ -1,0 +1,1 @@
+"""What goes wrong with brokers, and since when: for errors, the log and metrics."""

@@ -1,0 +1,125 @@
+"""Why something has not come: texts and causes for the error of a wait that timed out.
+
+Thread: any. State is read without a lock: the text is a diagnosis for people, and may be out of
+date by an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.connections.connections import Connections
+from kafka_fast.control.diagnosis.troubles import About, Reason, Subject, last_trouble
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.metadata import NO_LEADER, Node
+from kafka_fast.errors import KafkaError
+from kafka_fast.logs import count_of, in_seconds, some_of
+from kafka_fast.types import TopicPartition
+
+REASONS = 5
+"""Most partitions for which one message says what each of them waits for."""
+
+WORTH_A_WORD = 0.05
+"""Seconds. What has been under way for less did not make a wait time out."""
+
+
+def reason(cluster: Cluster, connections: Connections, partition: TopicPartition) -> Reason:
+    """Return what stands between this client and a partition's leader."""
+    topic, number = partition
+    refusal = cluster.refusal(topic)
+    if refusal is not None:
+        return Reason(f"the brokers answer {refusal}", refusal)
+    partitions = cluster.partitions(topic)
+    if not partitions:
+        return Reason("nothing is known of its topic yet")
+    if number >= len(partitions):
+        return Reason(f"its topic has {count_of(len(partitions), 'partition')}")
+    leader_id = partitions[number].leader_id
+    if leader_id == NO_LEADER:
+        return Reason("it has no leader")
+    node = cluster.node(leader_id)
+    if node is None:
+        known = some_of(broker.id for broker in cluster.nodes)
+        return Reason(
+            f"its leader, node {leader_id}, is not among the brokers that Metadata names ({known})"
+        )
+    return of_node(connections, node, "its leader")
+
+
+def of_node(connections: Connections, node: Node, noun: str) -> Reason:
+    """Return what stands between this client and a node; `noun` says what the node is."""
+    key = ConnectionKey(Role.DATA, node.id)
+    if connections.links.link_to(key) is None and connections.links.request_link(node.id) is None:
+        trouble = connections.troubles.now(key)
+        if trouble is None:
+            return Reason(f"no connection to {noun}, {node}, yet")
+        return Reason(f"no connection to {noun}: {trouble}", trouble.error)
+    return Reason(f"{noun}, {node}, does not answer")
+
+
+def of_pause(
+    cluster: Cluster, connections: Connections, partitions: Iterable[TopicPartition], now: float
+) -> Reason | None:
+    """Return which leader of these partitions throttles this client; None: no leader does."""
+    for partition in partitions:
+        leader = cluster.leader(*partition)
+        why = None if leader is None else of_quota(connections, leader, now, now)
+        if why is not None:
+            return Reason(f"{partition}: {why.text}")
+    return None
+
+
+def of_quota(connections: Connections, leader: Node, since: float, until: float) -> Reason | None:
+    """Return how a leader throttled this client between these times; None: it did not."""
+    pause = connections.pause(ConnectionKey(Role.DATA, leader.id), since, until)
+    if pause is None:
+        return None
+    return Reason(f"its leader, {leader}, has this client wait for {in_seconds(pause)}: a quota")
+
+
+def around(
+    connections: Connections, now: float, since: float, subjects: Iterable[Subject] | None = None
+) -> list[Reason]:
+    """Return the last trouble since a time, and what has been under way for long.
+
+    Args:
+        connections: the client's.
+        now: the time.
+        since: troubles before this time are left out.
+        subjects: the subjects of troubles that count; None: all connections.
+    """
+    trouble = last_trouble(connections.troubles.last(since, subjects))
+    least = max(WORTH_A_WORD, min(1.0, (now - since) / 4))
+    candidates = [trouble, connections.under_way(now, least)]
+    return [candidate for candidate in candidates if candidate is not None]
+
+
+def of_topic(
+    cluster: Cluster, connections: Connections, topic: str, now: float, since: float
+) -> list[Reason]:
+    """Return why nothing is known of a topic."""
+    refusal: KafkaError | None = cluster.refusal(topic)
+    if refusal is not None:
+        return [Reason(f"the brokers answer {refusal}", refusal)]
+    trouble = last_trouble(connections.troubles.of(About.METADATA, since))
+    return ([] if trouble is None else [trouble]) or around(connections, now, since)
+
+
+def topic_wait(
+    cluster: Cluster, connections: Connections, topic: str, now: float, since: float
+) -> str:
+    """Return in a sentence why a topic is waited for."""
+    if cluster.is_absent(topic):
+        return f"there is no topic {topic!r} (yet)"
+    reasons = of_topic(cluster, connections, topic, now, since)
+    return "; ".join([f"no metadata of topic {topic!r} yet", *(reason.text for reason in reasons)])
+
+
+def of_several(found: Iterable[tuple[TopicPartition, Reason]]) -> Reason:
+    """Return the reasons of several partitions as one: the first few, and the first cause."""
+    reasons = list(found)
+    return Reason(
+        some_of((f"{partition} ({reason.text})" for partition, reason in reasons), REASONS),
+        next((reason.cause for _, reason in reasons if reason.cause is not None), None),
+    )

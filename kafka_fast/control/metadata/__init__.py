@@ -1,0 +1,1 @@
+"""What is known of the cluster: its brokers, topics and leaders, and when to ask again."""
