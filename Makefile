@@ -62,6 +62,7 @@ PYTEST := $(PY) -m pytest -q
 TOGETHER := -n 6 --dist worksteal
 FILES_TOGETHER := -n 4 --dist loadfile --no-loadscope-reorder
 NOT_RUN := build/not-run.txt
+PARTS := build/parts.txt
 LACKING := from kafka_fast.record import codecs_available as found; \
 	print(*(codec for codec, by in found().items() if by != "native"), sep=", ")
 MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/sending tests/unit/records \
@@ -144,7 +145,7 @@ stubtest: build $(VENV)/lint.stamp
 
 # ---- tests ----
 
-.PHONY: check test unit brokers codecs test-without-codecs test-codecs sim fuzz tsan sanitize \
+.PHONY: check test unit brokers spark codecs test-without-codecs test-codecs sim fuzz tsan sanitize \
 	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-python test-pythons test-newest \
 	test-arm64 test-long test-switches
 # Without the long simulations even ten of them leave two processors time to spare.
@@ -152,19 +153,37 @@ check: TOGETHER := -n 10 --dist worksteal
 check: build lint
 	$(PYTEST) $(TOGETHER) -m "not broker and not slow and not spark" --seeds 50
 
+# PARTS_BEFORE=1 keeps the times of parts that ran before (.ci/run).
 test:
 	@mkdir -p build && : > $(NOT_RUN)
-	$(MAKE) --no-print-directory lint
-	$(MAKE) --no-print-directory docs
-	$(MAKE) --no-print-directory unit
-	$(MAKE) --no-print-directory codecs
-	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
-	$(MAKE) --no-print-directory tsan
-	$(MAKE) --no-print-directory sanitize-net
-	$(MAKE) --no-print-directory brokers
-	$(MAKE) --no-print-directory test-newest
-	@if [ "$${CI:-}" = true ]; then $(MAKE) --no-print-directory wheel; fi
+	@[ -n "$(PARTS_BEFORE)" ] || : > $(PARTS)
+	$(call part,lint)
+	$(call part,docs)
+	$(call part,unit)
+	$(call part,sim)
+	$(call part,codecs)
+	$(call part,fuzz,FUZZ_SECONDS=10)
+	$(call part,tsan)
+	$(call part,sanitize-net)
+	$(call part,brokers)
+	$(call part,spark)
+	$(call part,test-newest)
+	@if [ "$${CI:-}" = true ]; then $(call run_part,wheel); fi
+	@$(parts_table)
 	$(call passed,$@)
+
+# A part of `make test`. The table of parts, with times, comes at the end, or where a part fails.
+# $(call part,target,arguments)
+define part
+	@$(call run_part,$(1),$(2))
+endef
+define run_part
+	begin=$$(date +%s); $(MAKE) --no-print-directory $(1) $(2) && end=passed || end=FAILED; \
+	echo "$(1) $$(($$(date +%s) - begin)) $$end" >> $(PARTS); \
+	if [ $$end = FAILED ]; then $(parts_table); exit 1; fi
+endef
+parts_table = awk '{ all += $$2; printf "%-22s %3d min %02d s  %s\n", $$1, int($$2 / 60), $$2 % 60, $$3 } \
+	END { printf "%-22s %3d min %02d s\n", "all parts", int(all / 60), all % 60 }' $(PARTS)
 
 # The last line, which names what could not run here.
 # $(call passed,target)
@@ -175,10 +194,12 @@ endef
 
 unit: build $(VENV)/test.stamp
 	$(PYTEST) $(TOGETHER) -m "not broker and not spark" --ignore tests/sim
-	$(MAKE) --no-print-directory sim
 
 brokers: build $(VENV)/test.stamp $(VENV)/spark.stamp kerberos
-	$(PYTEST) $(FILES_TOGETHER) -m "broker or spark"
+	$(PYTEST) $(FILES_TOGETHER) -m "broker and not spark"
+
+spark: build $(VENV)/test.stamp $(VENV)/spark.stamp
+	$(PYTEST) $(FILES_TOGETHER) -m spark
 
 # Where the build lacks codecs the tests have run with Python packages, and the last line of
 # `make test` says so; with CI=true they must be there.
