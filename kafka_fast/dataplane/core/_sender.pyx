@@ -9,7 +9,7 @@ Thread: data plane; in a simulation, whoever calls `step`. Takes no GIL, calls n
 from libc.string cimport memset
 
 from kafka_fast.dataplane.core._commands cimport carry_out_commands
-from kafka_fast.dataplane.produce._drain cimport drain
+from kafka_fast.dataplane.produce._drain cimport drain, may_drain
 from kafka_fast.dataplane.fetch._fetcher cimport fetch, fetch_deadline
 from kafka_fast.dataplane.core._heartbeats cimport (
     has_heartbeats,
@@ -65,7 +65,7 @@ cdef int link_wake_level(const kf_producer* producer, const kf_link* link,
 cdef double plan_produce(sender_state* state, double now) noexcept nogil:
     """Return when there is something to produce, and note who may end the sleep before."""
     cdef const kf_producer* producer = state.plane.producer
-    cdef const kf_link* link = state.links
+    cdef kf_link* link = state.links
     cdef double until = producer.next_overdue
     cdef int level
     state.wake_level = KF_WAKE_OPENED if link == NULL else KF_WAKE_NOBODY
@@ -80,6 +80,8 @@ cdef double plan_produce(sender_state* state, double now) noexcept nogil:
                 until = sooner(until, link.throttled_until)
             elif now < link.paced_until:
                 until = sooner(until, link.paced_until)
+            elif producer.acks_zero and may_drain(state, link, now):
+                until = AT_ONCE  # written requests have ended: the window has room again
         link = link.next
     if state.wake_level == KF_WAKE_NOBODY:
         # Nobody wakes a data plane whose windows are all full, not even the first record of a

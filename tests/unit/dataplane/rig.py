@@ -174,6 +174,10 @@ class Rig:
     def requests(self, link_id: int = 1) -> list[Sent]:
         """Return the Produce requests written since the last call, after a turn."""
         self.turn()
+        return self.written(link_id)
+
+    def written(self, link_id: int = 1) -> list[Sent]:
+        """Return the Produce requests written since the last call."""
         data = self.links[link_id].take_sent()
         requests = []
         while data:

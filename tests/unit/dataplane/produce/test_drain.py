@@ -146,6 +146,20 @@ def test_the_window_is_never_overrun_and_goes_on_with_each_answer() -> None:
     assert third.values() == [b"2", b"3", b"4"]
 
 
+@pytest.mark.parametrize("max_in_flight", [1, 5])
+def test_without_acks_the_window_goes_on_with_each_write(max_in_flight: int) -> None:
+    """Regression: batches behind a full window stood still until something else woke the plane."""
+    rig = Rig(acks_zero=True, idempotent=False, max_in_flight=max_in_flight)
+    values = [b"%d" % number + bytes(200_000) for number in range(3 * max_in_flight)]
+    for value in values:  # each in a batch of its own
+        rig.send_nowait(value)
+    for _ in values:
+        until = rig.turner.turn()
+        if until == 0.0 or until > rig.machine.now:
+            break  # it sleeps
+    assert [value for sent in rig.written() for value in sent.values()] == values
+
+
 def test_after_many_records_the_link_waits_before_the_next_request() -> None:
     rig = Rig(warm=True)
     for _ in range(40):
