@@ -263,7 +263,8 @@ class User(RebalanceListener):
         consumer, config = self._running, self._group.config
         session = float(config.get("session.timeout.ms", CONSUMER_SESSION_MS)) / 1000
         seconds = min(2.1 * session, HOLD_OF_POLL * float(config["max.poll.interval.ms"]) / 1000)
-        was_member = self._is_member(consumer)
+        # While its assignor is at work a member has yet to join, and its thread needs the GIL.
+        was_member = self._is_member(consumer) and not self._waiter.host.calls_aside
         self._log(f"holds the GIL for {seconds} s")
         self._waiter.host.hold_gil(seconds)
         self._waiter.sleep(seconds)

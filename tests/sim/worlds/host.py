@@ -97,6 +97,8 @@ class VirtualHost:
         self._data_due = FOREVER  # when the data plane's next turn is planned
         self._control_due = FOREVER
         self._gil_held_until = 0.0
+        self.calls_aside = 0
+        """How many calls of assignors have not returned."""
         self._is_off = False
 
     # ---- what a core asks for, as in `kafka_fast.net.host` ----
@@ -171,7 +173,14 @@ class VirtualHost:
         duration = self.assignment_takes + self.lateness()
         if not self._network.healthy and self.source.random() < self._hiccup_probability:
             duration += self.source.random() * LONG_ASSIGNMENT
-        self.clock.after(duration, lambda: done(_result(function)))
+        self.calls_aside += 1
+        self.clock.after(duration, partial(self._end_call_aside, function, done))
+
+    def _end_call_aside(
+        self, function: Callable[[], object], done: Callable[[object], None]
+    ) -> None:
+        self.calls_aside -= 1
+        done(_result(function))
 
     def compress_with(self, codec: str, level: int) -> None:
         """The virtual machine was made with a codec."""
