@@ -12,14 +12,14 @@
 #   make fuzz                each fuzz target for FUZZ_SECONDS (60)
 #   make sim SEEDS=n         the simulation (500)
 #   make tsan                the two-thread harness of the C state under ThreadSanitizer
-#   make sanitize            what ships under gcc's sanitizers: tests/net and the simulations
+#   make sanitize            what ships under gcc's sanitizers: tests/embedded and the simulations
 #   make wheel               a wheel for this Python, tried in a clean environment
 #   make test-without-codecs all that may meet a codec, in a copy built without their headers
 #   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
 #   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
 #   make test-spark40        the Spark tests on PySpark 4.0; test-spark41, test-spark42
 #   make test-long           what takes minutes: a Spark cluster, Spark Connect, many seeds
-#   make test-switches       tests/net, with Python changing threads every microsecond
+#   make test-switches       tests/embedded, with Python changing threads every microsecond
 #   make test-pythons        the tests that need no broker, on each of PYTHONS that is here
 #   make test-newest         most of these on NEWEST (python3.14; or python3.15), in a Debian that this
 #                            makes in CHROOTS (/var/cache/kafka_fast); as root, on Debian
@@ -68,8 +68,10 @@ LACKING := from kafka_fast.record import codecs_available as found; \
 MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/sending tests/unit/records \
 	tests/unit/cli tests/unit/test_setup.py \
 	tests/property/test_record_batch.py tests/documentation \
-	$(patsubst %,tests/net/test_%.py,compression construction gil hostile_batches inline \
-		null_broker read_range resources sending) tests/net/tls
+	$(patsubst %,tests/embedded/%.py,engine/test_construction engine/test_gil engine/test_inline \
+		engine/test_null_broker engine/test_resources producer/test_compression \
+		producer/test_sending records/test_hostile_batches records/test_read_range) \
+	tests/embedded/tls
 COPY := build/without-codecs
 EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
 C_FILES = $(shell find src_c bench tests -name '*.[ch]')
@@ -146,7 +148,7 @@ stubtest: build $(VENV)/lint.stamp
 # ---- tests ----
 
 .PHONY: check test unit brokers spark codecs test-without-codecs test-codecs sim fuzz tsan sanitize \
-	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-python test-pythons test-newest \
+	sanitize-embedded sanitize-long wheel test-old-brokers test-spark35 test-python test-pythons test-newest \
 	test-arm64 test-long test-switches
 # Without the long simulations even ten of them leave two processors time to spare.
 check: TOGETHER := -n 10 --dist worksteal
@@ -164,7 +166,7 @@ test:
 	$(call part,codecs)
 	$(call part,fuzz,FUZZ_SECONDS=10)
 	$(call part,tsan)
-	$(call part,sanitize-net)
+	$(call part,sanitize-embedded)
 	$(call part,brokers)
 	$(call part,spark)
 	$(call part,test-newest)
@@ -230,7 +232,7 @@ test-codecs: $(VENV)/test.stamp
 
 # Where a step of a thread's is not the single step that it has to be, another thread comes between.
 test-switches: build $(VENV)/test.stamp
-	$(PYTEST) $(TOGETHER) tests/net --switch-interval 1e-6
+	$(PYTEST) $(TOGETHER) tests/embedded --switch-interval 1e-6
 
 sim: build $(VENV)/test.stamp
 	$(PYTEST) $(TOGETHER) tests/sim --seeds $(SEEDS)
@@ -257,21 +259,21 @@ tsan:
 SANITIZED := $(PY) -m tests.sanitize.run
 sanitize:
 	@mkdir -p build && : > $(NOT_RUN)
-	$(MAKE) --no-print-directory sanitize-net
+	$(MAKE) --no-print-directory sanitize-embedded
 	$(MAKE) --no-print-directory sanitize-long
 	$(call passed,$@)
 
-sanitize-net: TOGETHER := -n 6 --dist worksteal
-sanitize-net: build $(VENV)/test.stamp
-	$(call optional,AddressSanitizer over tests/net,$(SANITIZED) address --probe,\
-		PYTHONMALLOC=pymalloc $(SANITIZED) address tests/net $(TOGETHER) -m "not repeats")
+sanitize-embedded: TOGETHER := -n 6 --dist worksteal
+sanitize-embedded: build $(VENV)/test.stamp
+	$(call optional,AddressSanitizer over tests/embedded,$(SANITIZED) address --probe,\
+		PYTHONMALLOC=pymalloc $(SANITIZED) address tests/embedded $(TOGETHER) -m "not repeats")
 
 sanitize-long: build $(VENV)/test.stamp
 	$(call optional,AddressSanitizer over the rest,$(SANITIZED) address --probe,\
-		$(SANITIZED) address tests/net $(TOGETHER) -m repeats && \
+		$(SANITIZED) address tests/embedded $(TOGETHER) -m repeats && \
 		$(SANITIZED) address tests/sim $(TOGETHER) --seeds $(SANITIZE_SEEDS))
-	$(call optional,ThreadSanitizer over tests/net and tests/sim,$(SANITIZED) thread --probe,\
-		$(SANITIZED) thread tests/net $(TOGETHER) && \
+	$(call optional,ThreadSanitizer over tests/embedded and tests/sim,$(SANITIZED) thread --probe,\
+		$(SANITIZED) thread tests/embedded $(TOGETHER) && \
 		$(SANITIZED) thread tests/sim $(TOGETHER) --seeds $(SANITIZE_SEEDS))
 
 # Without what holds the embedded broker against Kafka 4.4, and speaks its versions.
@@ -292,7 +294,7 @@ test-long: build wheel $(VENV)/test.stamp $(VENV)/spark.stamp
 	$(call passed,$@)
 
 # Also the long tests of streams: what a driver that is killed leaves is each Spark's own.
-STREAMS := tests/integration/test_spark_streams.py
+STREAMS := tests/integration/spark/test_spark_streams.py
 # $(1): name of an environment beside .venv; $(2): its Python; $(3): what pip installs for PySpark.
 define test_spark
 	$(2) -m venv $(1)
@@ -330,14 +332,14 @@ test-pythons:
 # Newer than what this machine has: Python, gcc and OpenSSL.
 test-newest:
 	$(call optional,tests on $(NEWEST),tests/platforms/newest.sh --probe,\
-		tests/platforms/newest.sh $(NEWEST) tests/unit tests/property tests/net \
+		tests/platforms/newest.sh $(NEWEST) tests/unit tests/property tests/embedded \
 			tests/documentation tests/test_layers.py)
 
 # Each test takes five to ten times as long there.
 test-arm64:
 	$(call optional,tests on arm64,tests/platforms/arm64.sh --probe,\
 		tests/platforms/arm64.sh -n 4 --dist worksteal --timeout 900 \
-			-m "not broker and not slow and not spark" tests/unit tests/property tests/net)
+			-m "not broker and not slow and not spark" tests/unit tests/property tests/embedded)
 
 # ---- the site ----
 

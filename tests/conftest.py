@@ -78,7 +78,7 @@ FOREIGN_CODECS = [codec for codec, by in codecs_available().items() if by != "na
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set how often Python changes threads, here and in scripts (tests/net/processes.py).
+    """Set how often Python changes threads, here and in scripts (tests/embedded/processes.py).
 
     Let producers say what is true of this build; of other codecs it stays an error.
     """

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kafka_fast import Consumer, Producer, read_range
-from tests.net.driven import DrivenConsumer, DrivenProducer, DrivenRange, close_loops
-from tests.net.looped import LOOPS
+from tests.embedded.driven import DrivenConsumer, DrivenProducer, DrivenRange, close_loops
+from tests.embedded.looped import LOOPS
 
 __all__ = [
     "consumer_class",

@@ -3,7 +3,7 @@
 A name of a module, such as `os`, may be None by then, and nothing can be imported. So a finalizer
 of a compiled class uses C, its own attributes, and functions that do the same. This is checked in
 the C that Cython makes: there a look-up of such a name is a call of `__Pyx_GetModuleGlobalName`.
-What the finalizers of whole clients do is tried in tests/net/test_finalizers.py.
+What the finalizers of whole clients do is tried in tests/embedded/process/test_finalizers.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run tests on instrumented extensions: `python -m tests.sanitize.run address tests/net -n 10`.
+"""Run tests on instrumented extensions: `python -m tests.sanitize.run address tests/embedded`.
 
 What follows the sanitizer's name goes to pytest. `--probe` says whether the sanitizer can run here,
 and in its last line what it lacks; `--build` builds and runs nothing.

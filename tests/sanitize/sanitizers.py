@@ -82,7 +82,8 @@ ADDRESS = Sanitizer(
     options={
         # CPython ends without freeing interned strings and static types. Suppressions for it would
         # hide ours: what our code allocates is nearly always beneath a frame of CPython. Leaks of
-        # our C are found by src_c/tsan/run.sh, those of clients by tests/net/test_resources.py.
+        # our C are found by src_c/tsan/run.sh, those of clients by
+        # tests/embedded/engine/test_resources.py.
         "detect_leaks": 0,
         # What is too large to allocate is NULL, as without the sanitizer.
         "allocator_may_return_null": 1,

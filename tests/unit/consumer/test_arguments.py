@@ -1,4 +1,4 @@
-"""What a subscription may be; the other arguments are tried on a client (tests/net)."""
+"""What a subscription may be; the other arguments are tried on a client (tests/embedded)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Segments as Apache Kafka 2.8.2 wrote them, in each message format, with each codec.
 
-`tests/integration/test_log_segments.py` has a broker write them again.
+`tests/integration/consumer/test_log_segments.py` has a broker write them again.
 """
 
 from __future__ import annotations

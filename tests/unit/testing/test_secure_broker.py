@@ -18,7 +18,7 @@ from kafka_fast.testing.certificates import CertificateAuthority
 from kafka_fast.testing.secure_broker import SecureBroker
 from tests.integration.scenarios.sasl import authenticate, handshake, log_in, plain
 from tests.integration.scenarios.wire import ClosedError, WireClient, batch
-from tests.integration.secure_peers import for_librdkafka, for_python_clients
+from tests.integration.security.secure_peers import for_librdkafka, for_python_clients
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the other clients' own warnings are theirs
 
