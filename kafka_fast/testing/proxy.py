@@ -73,6 +73,7 @@ class Proxy:
 
     Attributes:
         address: host and port of the proxy, once it runs.
+        dropped: bytes of answers that were read and not passed on (`drop_replies`).
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -83,6 +84,7 @@ class Proxy:
         self._thread: threading.Thread | None = None
         self._server: asyncio.Server | None = None
         self._count = 0
+        self.dropped = 0
         self.address = ("", 0)
 
     def __enter__(self) -> Proxy:
@@ -283,6 +285,8 @@ class _Direction:
             if data and (self.from_client or not faults.drop_replies):
                 self.queue.put_nowait((clock() + faults.delay, data))
                 self.queued += len(data)
+            elif data:
+                self.link.proxy.dropped += len(data)
             if last:
                 return
             while self.queued > WINDOW:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast.testing.proxy import Proxy
+from tests.waiting import eventually
 
 
 class Echo:
@@ -142,6 +143,7 @@ def test_cut_after(client: socket.socket, proxy: Proxy, echo: Echo):
 def test_drop_replies(client: socket.socket, proxy: Proxy, echo: Echo):
     proxy.set(drop_replies=True)
     client.sendall(b"lost answer")
+    eventually(lambda: proxy.dropped == len(b"lost answer"), "the answer")
     assert is_silent(client)
     assert bytes(echo.seen) == b"hellolost answer"
     proxy.heal()

@@ -437,6 +437,7 @@ def test_a_pattern_that_matches_nothing(kafka: EmbeddedKafka, log: Log) -> None:
 def test_a_coordinator_that_is_still_loading(kafka: EmbeddedKafka, log: Log) -> None:
     kafka.faults.error(JOIN_GROUP, CoordinatorLoadInProgress)
     with consumer_of(kafka.bootstrap, group_id="g") as consumer:
+        consumer.committed([TopicPartition("t", 0)])  # from now on it has its coordinator
         consumer.subscribe(["t"])
         said = (
             r"{} .*: waiting for group 'g': its coordinator, node 1 at 127.0.0.1:\d+, answers "
@@ -456,8 +457,9 @@ def test_no_broker_for_a_group(log: Log) -> None:
 
 
 def test_questions(kafka: EmbeddedKafka, log: Log) -> None:
-    kafka.faults.error(OFFSET_FETCH, CoordinatorLoadInProgress)
     with consumer_of(kafka.bootstrap, group_id="g") as consumer:
+        consumer.committed([TopicPartition("t", 0)])  # from now on it has its coordinator
+        kafka.faults.error(OFFSET_FETCH, CoordinatorLoadInProgress)
         with pytest.raises(KafkaTimeoutError):
             consumer.committed([TopicPartition("t", 0)], timeout=0.6)
         with pytest.raises(KafkaTimeoutError):
