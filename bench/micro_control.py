@@ -36,7 +36,7 @@ from kafka_fast.control.messages import (
     SendRaw,
 )
 from kafka_fast.control.producer.messages import RouteWanted
-from kafka_fast.net import process_life
+from kafka_fast.net.process import process_life
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.protocol import frame

@@ -3,7 +3,7 @@
 confluent-kafka, kafka-python and aiokafka name the same things in three ways. A program that is
 brought over meets an AttributeError, or a TypeError for an argument; these tables are the ends of
 their messages. `_hints` attaches the tables to the classes, where they cost nothing until a name is
-missing. The names of properties are in `config/_foreign`, those of errors in `peer_errors`.
+missing. Names of properties are in `config/spelling/_foreign`, those of errors in `peer_errors`.
 
 Each table: the other client's name -> what to write instead.
 """

@@ -20,7 +20,7 @@ from typing import Any
 from kafka_fast.errors import DeliveryError, UsageError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import ClientLog
-from kafka_fast.net.steps import Steps, Wait
+from kafka_fast.net.waiting.steps import Steps, Wait
 from kafka_fast.producer.base import OnDelivery, delivery_callback
 from kafka_fast.types import RecordMetadata
 

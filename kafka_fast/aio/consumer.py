@@ -23,8 +23,8 @@ from kafka_fast.consumer.typed import K_co, V_co
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import ClientLog
-from kafka_fast.net.looping import LoopDriver, Tasks
 from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.net.waiting.looping import LoopDriver, Tasks
 from kafka_fast.peer_names import AIO_CONSUMER, CONSUMER_ARGUMENTS
 from kafka_fast.records._async_records import AsyncRecords
 from kafka_fast.records._consumer_record import ConsumerRecord

@@ -19,9 +19,9 @@ from kafka_fast.config import ProducerSettings, peek, producer_settings, warn_of
 from kafka_fast.errors import KafkaError, WouldWaitError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import naming
-from kafka_fast.net.looping import LoopDriver
-from kafka_fast.net.steps import Invoke, Steps, YieldToLoop
 from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.net.waiting.looping import LoopDriver
+from kafka_fast.net.waiting.steps import Invoke, Steps, YieldToLoop
 from kafka_fast.peer_names import AIO_PRODUCER, AIO_PRODUCER_ARGUMENTS
 from kafka_fast.producer.base import (
     OnDelivery,

@@ -15,7 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 
-from kafka_fast.net.looping import LoopDriver, Sleeper
+from kafka_fast.net.waiting.looping import LoopDriver, Sleeper
 from kafka_fast.sending._sending import AsyncSender
 
 

@@ -24,8 +24,23 @@ from kafka_fast.config._consumer_settings import (
 )
 from kafka_fast.config._given import Properties, check_mapping, shown
 from kafka_fast.config._key import Alias, Key, ValueKind
-from kafka_fast.config._names import ConsumerConfig, ProducerConfig
-from kafka_fast.config._normalize import (
+from kafka_fast.config._properties_file import read_properties
+from kafka_fast.config._reference import as_written, reference_entry, reference_page
+from kafka_fast.config._settings import (
+    CommonSettings,
+    Partitioner,
+    ProducerSettings,
+    producer_settings,
+)
+from kafka_fast.config.security._resolve_security import warn_of_weakness
+from kafka_fast.config.security._security_settings import (
+    OidcSettings,
+    SaslSettings,
+    Store,
+    TlsSettings,
+)
+from kafka_fast.config.spelling._names import ConsumerConfig, ProducerConfig
+from kafka_fast.config.spelling._normalize import (
     KEYS,
     Config,
     conceal,
@@ -33,16 +48,6 @@ from kafka_fast.config._normalize import (
     normalize,
     own_key,
     peek,
-)
-from kafka_fast.config._properties_file import read_properties
-from kafka_fast.config._reference import as_written, reference_entry, reference_page
-from kafka_fast.config._resolve_security import warn_of_weakness
-from kafka_fast.config._security_settings import OidcSettings, SaslSettings, Store, TlsSettings
-from kafka_fast.config._settings import (
-    CommonSettings,
-    Partitioner,
-    ProducerSettings,
-    producer_settings,
 )
 
 __all__ = [

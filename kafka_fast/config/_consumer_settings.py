@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from kafka_fast.config._key import CONSUMER
-from kafka_fast.config._normalize import Config, normalize
-from kafka_fast.config._resolve_security import resolve_security
 from kafka_fast.config._settings import CommonSettings, Seconds, check_required, resolve_backoff
+from kafka_fast.config.security._resolve_security import resolve_security
+from kafka_fast.config.spelling._normalize import Config, normalize
 from kafka_fast.errors import ConfigError
 from kafka_fast.serialization import Deserializer, as_deserializer
 from kafka_fast.values import field_names

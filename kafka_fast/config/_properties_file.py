@@ -20,8 +20,8 @@ from collections.abc import Iterator
 
 from kafka_fast.config._given import Properties
 from kafka_fast.config._key import ValueKind
-from kafka_fast.config._normalize import dotted, knows, nearest, own_key
 from kafka_fast.config._values import coerce
+from kafka_fast.config.spelling._normalize import dotted, knows, nearest, own_key
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import get_logger
 

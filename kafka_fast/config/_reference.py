@@ -10,11 +10,11 @@ from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
 from kafka_fast.config._key import EVERY_CLIENT, Key, ValueKind
 from kafka_fast.config._producer import PRODUCER_ONLY
-from kafka_fast.config._security import SECURITY
 from kafka_fast.config._values import describe_range
+from kafka_fast.config.security._security import SECURITY
 
 if TYPE_CHECKING:
-    from kafka_fast.config._foreign import Advice
+    from kafka_fast.config.spelling._foreign import Advice
 
 _INTRODUCTION = """\
 # Configuration
@@ -186,7 +186,7 @@ def _ignored(keys: Iterable[Key]) -> Iterator[str]:
 
 def _foreign() -> Iterator[str]:
     """Yield the list of what other clients have and this one has not."""
-    from kafka_fast.config._foreign import ADVICE, Acceptance  # a page is printed once
+    from kafka_fast.config.spelling._foreign import ADVICE, Acceptance  # a page is printed once
 
     yield "## Properties of other clients\n"
     yield "Each of these is a `ConfigError` that says what to do instead. Where a client stands in"

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 from kafka_fast.config._address import Address
 from kafka_fast.config._key import PRODUCER
-from kafka_fast.config._normalize import Config, normalize
-from kafka_fast.config._resolve_security import resolve_security
-from kafka_fast.config._security_settings import SaslSettings, TlsSettings
+from kafka_fast.config.security._resolve_security import resolve_security
+from kafka_fast.config.security._security_settings import SaslSettings, TlsSettings
+from kafka_fast.config.spelling._normalize import Config, normalize
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import get_logger
 from kafka_fast.serialization import Serializer, as_serializer

@@ -31,7 +31,7 @@ from kafka_fast.control.consumer.lookup import Found
 from kafka_fast.control.consumer.offsets import LATEST_TIMESTAMP
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import ClientLog
-from kafka_fast.net.steps import Invoke, Steps
+from kafka_fast.net.waiting.steps import Invoke, Steps
 from kafka_fast.times import timeout_seconds
 from kafka_fast.types import (
     OffsetAndMetadata,

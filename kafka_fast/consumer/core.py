@@ -37,12 +37,12 @@ from kafka_fast.control.group.member import (
     TopicFailed,
 )
 from kafka_fast.errors import InternalError, UsageError
-from kafka_fast.net import process_life
 from kafka_fast.net.client_core import ClientCore
-from kafka_fast.net.detached import detached
 from kafka_fast.net.host import ConsumerHost
 from kafka_fast.net.planes import consumer_plane, fetch_limits
-from kafka_fast.net.steps import Steps, Wait
+from kafka_fast.net.process import process_life
+from kafka_fast.net.process.detached import detached
+from kafka_fast.net.waiting.steps import Steps, Wait
 
 END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that a look-up blocks."""

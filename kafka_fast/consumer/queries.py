@@ -14,7 +14,7 @@ from kafka_fast.control.group.descriptions import GroupDescription
 from kafka_fast.control.group.group import Group
 from kafka_fast.errors import KafkaError, UsageError
 from kafka_fast.net.calls import Calls
-from kafka_fast.net.steps import Steps
+from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 NO_GROUP = "this needs a group.id; without a group use assign(), or read_range() for a range"

@@ -17,7 +17,7 @@ from kafka_fast.consumer.group.membership import Membership
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.reading.unread import Refill, Unread
 from kafka_fast.errors import UsageError
-from kafka_fast.net.steps import InThread, Steps
+from kafka_fast.net.waiting.steps import InThread, Steps
 from kafka_fast.types import TopicPartition
 
 ALIVE_SLICE = 1.0

@@ -15,8 +15,8 @@ from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
-from kafka_fast.net.steps import Steps, Wait
-from kafka_fast.net.topic_waits import TopicWaits
+from kafka_fast.net.waiting.steps import Steps, Wait
+from kafka_fast.net.waiting.topic_waits import TopicWaits
 from kafka_fast.types import PartitionInfo
 
 

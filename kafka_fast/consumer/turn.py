@@ -3,9 +3,9 @@
     calls   ── with turn ──► hold the turn until they end; another caller's call is refused
     close() ── take_to_close ──► wakes the caller that has the turn, waits for it, takes the turn
 
-A caller is a thread, or a task of an event loop (`net/callers.py`). The closing caller is noted as
-`waits.closer`. From then on, waits and calls of other callers end with a WakeupError, except waits
-that no wakeup may end.
+A caller is a thread, or a task of an event loop (`net/waiting/callers.py`). The closing caller is
+noted as `waits.closer`. From then on, waits and calls of other callers end with a WakeupError,
+except waits that no wakeup may end.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import threading
 
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError, UsageError, WakeupError
-from kafka_fast.net.callers import Caller
-from kafka_fast.net.steps import Steps, Wait
+from kafka_fast.net.waiting.callers import Caller
+from kafka_fast.net.waiting.steps import Steps, Wait
 
 INTERRUPTED = (LookupError, RuntimeError, AttributeError, CommitFailedError)
 """Errors that a call may meet after a signal handler, run in the middle of it, closed the consumer.

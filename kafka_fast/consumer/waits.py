@@ -18,8 +18,8 @@ from kafka_fast.control.diagnosis.silence import around
 from kafka_fast.control.diagnosis.troubles import Reason, late
 from kafka_fast.errors import InternalError, KafkaError, KafkaTimeoutError, WakeupError, fresh_copy
 from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
-from kafka_fast.net.callers import Caller, Callers
-from kafka_fast.net.steps import Steps, Wait
+from kafka_fast.net.waiting.callers import Caller, Callers
+from kafka_fast.net.waiting.steps import Steps, Wait
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.logs import get_logger, name_thread
 from kafka_fast.net._pump import Machine
-from kafka_fast.net.steps import Steps, Wait
+from kafka_fast.net.waiting.steps import Steps, Wait
 from kafka_fast.sending._observers import collect, notify
 
 logger = get_logger("kafka_fast.producer")

@@ -34,12 +34,12 @@ from kafka_fast.control.messages import (
 )
 from kafka_fast.dataplane.core._plane import EVENT_DUMP, DataPlane
 from kafka_fast.errors import InternalError, UsageError
-from kafka_fast.net import process_life
 from kafka_fast.net.calls import AT_ONCE, Calls
 from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.host import Addresses, Host
-from kafka_fast.net.steps import Steps
-from kafka_fast.net.topic_waits import TopicWaits
+from kafka_fast.net.process import process_life
+from kafka_fast.net.waiting.steps import Steps
+from kafka_fast.net.waiting.topic_waits import TopicWaits
 
 EVENTS_AT_ONCE = 0.0001
 BREATH = 0.001

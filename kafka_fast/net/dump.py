@@ -11,7 +11,7 @@ from kafka_fast.dataplane.core._events import read_traces
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.logs import count_of
 from kafka_fast.net.host import Host
-from kafka_fast.net.steps import Steps, Wait
+from kafka_fast.net.waiting.steps import Steps, Wait
 
 
 class LinkDump:

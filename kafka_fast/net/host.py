@@ -17,8 +17,8 @@ from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.net.callers import Callers
-from kafka_fast.net.steps import Driver, Steps
+from kafka_fast.net.waiting.callers import Callers
+from kafka_fast.net.waiting.steps import Driver, Steps
 
 if TYPE_CHECKING:
     import asyncio  # only programs that await pay for the import

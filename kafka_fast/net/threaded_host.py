@@ -32,21 +32,21 @@ from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger, name_thread
 from kafka_fast.net._compressor import Compressor
 from kafka_fast.net._pump import Machine, Pump
-from kafka_fast.net.blocking import BlockingDriver
 from kafka_fast.net.callbacks import CallbackThread
-from kafka_fast.net.callers import Callers, Threads
 from kafka_fast.net.host import Addresses, Client
-from kafka_fast.net.loop_bridge import LoopBridge
-from kafka_fast.net.loop_readers import LoopReaders
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
+from kafka_fast.net.waiting.blocking import BlockingDriver
+from kafka_fast.net.waiting.callers import Callers, Threads
+from kafka_fast.net.waiting.loop_bridge import LoopBridge
+from kafka_fast.net.waiting.loop_readers import LoopReaders
 from kafka_fast.net.work import LoginWork, call_in_thread
 from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
-    from kafka_fast.net.looping import LoopDriver
     from kafka_fast.net.package_compressor import PackageCompressor
     from kafka_fast.net.tls.connector import TlsConnector
+    from kafka_fast.net.waiting.looping import LoopDriver
 
 logger = get_logger("kafka_fast.net")
 
@@ -194,7 +194,9 @@ class ThreadedHost:
 
     def make_loop_driver(self, plane: DataPlane) -> LoopDriver:
         """Return the driver for tasks of event loops."""
-        from kafka_fast.net.looping import LoopDriver  # only programs that await import asyncio
+        from kafka_fast.net.waiting.looping import (
+            LoopDriver,  # only programs that await import asyncio
+        )
 
         return LoopDriver(Wake(plane), self._loop_readers, self.now)
 

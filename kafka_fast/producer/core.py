@@ -25,12 +25,12 @@ from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import DeliveryError, InternalError, Outcome
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import ClientLog, count_of
-from kafka_fast.net import process_life
 from kafka_fast.net.client_core import ClientCore
-from kafka_fast.net.detached import detached
 from kafka_fast.net.host import ProducerHost
 from kafka_fast.net.planes import make_queues, producer_plane
-from kafka_fast.net.steps import Steps
+from kafka_fast.net.process import process_life
+from kafka_fast.net.process.detached import detached
+from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.producer import carrier as produce_carrier
 from kafka_fast.producer.guide import Guide
 from kafka_fast.producer.loss_log import LossLog, log_finally

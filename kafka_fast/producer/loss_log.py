@@ -16,9 +16,9 @@ import time
 
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.instants import NEVER
-from kafka_fast.net import process_life
-from kafka_fast.net.detached import detached
-from kafka_fast.net.registry import Registry
+from kafka_fast.net.process import process_life
+from kafka_fast.net.process.detached import detached
+from kafka_fast.net.process.registry import Registry
 from kafka_fast.sending import _observers
 
 FLUSH_PATIENCE = 1.0

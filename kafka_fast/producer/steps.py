@@ -11,7 +11,7 @@ from __future__ import annotations
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG
-from kafka_fast.net.steps import InThread, Steps, Wait
+from kafka_fast.net.waiting.steps import InThread, Steps, Wait
 from kafka_fast.producer.core import ProducerCore
 
 

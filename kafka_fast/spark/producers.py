@@ -10,8 +10,8 @@ Between tasks the producer is idle, and after connections.max.idle.ms without a 
                                                        no record of that attempt is sent any more
 
 So no record is pending between tasks, and a delivery at the end of the process
-(`net/process_life.py`) is never needed here. `os._exit` and SIGKILL would not allow it. Keys hold
-the process id, and a fork clears the cache: a child never touches its parent's producers.
+(`net/process/process_life.py`) is never needed here. `os._exit` and SIGKILL would not allow it.
+Keys hold the process id, and a fork clears the cache: a child never touches its parent's producers.
 """
 
 from __future__ import annotations

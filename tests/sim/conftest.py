@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast.net import process_life
+from kafka_fast.net.process import process_life
 from tests.sim.seeds import asked_for
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_fast.net import process_life
+from kafka_fast.net.process import process_life
 from tests.sim.seeds import check, check_processes
 from tests.sim.worlds.group_checker import Wrong
 from tests.sim.worlds.group_plan import CANCELS, make_group_plan

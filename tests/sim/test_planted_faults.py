@@ -34,7 +34,7 @@ from kafka_fast.dataplane.produce import _queues
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import ErrorCode, KafkaError, Outcome
 from kafka_fast.net import planes
-from kafka_fast.net.steps import Steps, YieldToLoop
+from kafka_fast.net.waiting.steps import Steps, YieldToLoop
 from kafka_fast.producer import carrier as produce_carrier
 from kafka_fast.producer.steps import ProducerSteps
 from tests.sim.worlds import Plan, World, host, make_plan

@@ -33,7 +33,7 @@ from kafka_fast.control.group.commits import Commit
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.net.steps import Steps, YieldToLoop
+from kafka_fast.net.waiting.steps import Steps, YieldToLoop
 from kafka_fast.types import OffsetAndMetadata
 from tests.sim.worlds.group_checker import Wrong
 from tests.sim.worlds.group_plan import GroupPlan, make_group_plan

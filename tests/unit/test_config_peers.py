@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.config import KEYS, normalize
-from kafka_fast.config._foreign import ADVICE
+from kafka_fast.config.spelling._foreign import ADVICE
 from kafka_fast.errors import ConfigError
 
 # kafka-python warns when it is imported.

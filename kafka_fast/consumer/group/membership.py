@@ -3,7 +3,7 @@
     kf-control ─ RevokeWanted ─► commit ─► listener ─► give up ── handle_revoked ─► kf-control
                ─ AssignWanted ─► take over ─► listener ───────── handle_assigned ─►
 
-Code that may wait, or that calls the user, is written as steps (`net/steps.py`).
+Code that may wait, or that calls the user, is written as steps (`net/waiting/steps.py`).
 
 This module also decides when an automatic commit is sent. It names what is covered (`unread.py`):
 the positions at the beginning of a poll, never the records that this poll hands over.
@@ -38,7 +38,7 @@ from kafka_fast.errors import (
     fresh_copy,
 )
 from kafka_fast.logs import ClientLog, all_of, count_of
-from kafka_fast.net.steps import Invoke, Steps
+from kafka_fast.net.waiting.steps import Invoke, Steps
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from kafka_fast.values import replace
 

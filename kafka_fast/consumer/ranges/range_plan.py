@@ -27,7 +27,7 @@ from kafka_fast.consumer.ranges.bounds import (
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.errors import PositionError, UsageError
 from kafka_fast.logs import ClientLog, count_of
-from kafka_fast.net.steps import Steps
+from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.times import iso_time
 from kafka_fast.types import TopicPartition
 

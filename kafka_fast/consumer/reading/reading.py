@@ -37,7 +37,7 @@ from kafka_fast.errors import PositionError, fresh_copy
 from kafka_fast.logs import ClientLog, LongWait, Waiting
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
-from kafka_fast.net.steps import Steps, Wait
+from kafka_fast.net.waiting.steps import Steps, Wait
 from kafka_fast.records._reading import PartitionReader
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 

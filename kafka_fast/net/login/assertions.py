@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kafka_fast.config._security_settings import OidcSettings
+from kafka_fast.config.security._security_settings import OidcSettings
 from kafka_fast.control.authentication.peer_text import as_told
 from kafka_fast.control.authentication.revealing import revealed
 from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.config.security._security_settings import SaslSettings
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.errors import ConfigError
 from kafka_fast.secret import Secret

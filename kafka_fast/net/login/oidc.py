@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from urllib.parse import quote_plus, urlencode
 
-from kafka_fast.config._security_settings import OidcSettings
+from kafka_fast.config.security._security_settings import OidcSettings
 from kafka_fast.control.authentication.oauthbearer import Token
 from kafka_fast.control.authentication.revealing import revealed
 from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotDoneError
 
-from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.config.security._security_settings import SaslSettings
 from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT
 from kafka_fast.control.authentication.oauthbearer import Token
 from kafka_fast.control.connections.backoff import Backoff

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.config.security._security_settings import TlsSettings
 from kafka_fast.errors import (
     ConfigError,
     KafkaConnectionError,

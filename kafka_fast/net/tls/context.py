@@ -6,7 +6,7 @@ import os
 import ssl
 from pathlib import Path
 
-from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.config.security._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
 from kafka_fast.net.tls import _tls
 from kafka_fast.net.tls._tls import TlsContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.config.security._security_settings import TlsSettings
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls._tls import Handshakes, TlsContext

@@ -20,7 +20,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.config.security._security_settings import TlsSettings
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls._relayed import Relayed

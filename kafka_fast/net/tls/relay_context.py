@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.config.security._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError, MissingPackageError
 from kafka_fast.net.tls.expiry import end_of, warn_of_expiry
 from kafka_fast.net.tls.stores import (

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.config.security._security_settings import TlsSettings
 from kafka_fast.logs import get_logger, keep_name
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls.stores import Fingerprint, fingerprint

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.config.security._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError, MissingPackageError
 from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.secret import Secret

@@ -194,7 +194,7 @@ cdef class BulkAccumulator(Accumulator):
         """
         return run(self._table(topic, data, value, key, headers, partition, timestamp))
 
-    # ---- the same as steps, which an event loop's driver runs (see `net/steps`) ----
+    # ---- the same as steps, which an event loop's driver runs (see `net/waiting/steps`) ----
 
     def _many(self, topic, values, keys, partitions, timestamps_ms, headers):
         """Take the steps of `send_many`. Those of a producer that may wait never yield."""

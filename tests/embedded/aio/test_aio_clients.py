@@ -19,7 +19,7 @@ from kafka_fast.errors import (
     UsageError,
     WakeupError,
 )
-from kafka_fast.net import process_life
+from kafka_fast.net.process import process_life
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.embedded.consuming import committed, fill
 from tests.embedded.looped import LOOPS, consumer_of, producer_of, run, until

@@ -12,9 +12,9 @@ from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.net.looping import LoopDriver
-from kafka_fast.net.steps import Steps
 from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.net.waiting.looping import LoopDriver
+from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.types import TopicPartition
 from tests.waiting import TIMEOUT

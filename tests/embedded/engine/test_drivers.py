@@ -15,8 +15,8 @@ import pytest
 
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.errors import KafkaTimeoutError, WakeupError
-from kafka_fast.net.steps import Invoke, Steps, Wait
 from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.net.waiting.steps import Invoke, Steps, Wait
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.server import EmbeddedKafka

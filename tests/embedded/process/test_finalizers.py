@@ -24,7 +24,7 @@ COMPLAINTS = re.compile(r"Exception ignored|Traceback|Error\b|dead")
 PRELUDE = """
 import asyncio, builtins, ipaddress, ssl, types  # what a control thread may import late
 from kafka_fast import aio
-from kafka_fast.net import process_life
+from kafka_fast.net.process import process_life
 
 servers = sys.argv[1]
 warnings.simplefilter("ignore", ResourceWarning)

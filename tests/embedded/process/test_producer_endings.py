@@ -382,7 +382,9 @@ def test_a_second_ctrl_c_ends_the_wait_with_the_count(kafka: EmbeddedKafka) -> N
 
 def test_the_exit_says_what_it_waits_for(kafka: EmbeddedKafka) -> None:
     prefix = topics_of(kafka, "slow")
-    body = "from kafka_fast.net import process_life\nprocess_life.LOG_AFTER = 0.05\neach(make)"
+    body = (
+        "from kafka_fast.net.process import process_life\nprocess_life.LOG_AFTER = 0.05\neach(make)"
+    )
     process = begin(kafka.bootstrap, body, prefix, dies=True, exit_ms=EXIT_FLUSH_MS)
     assert process.stdout is not None
     assert process.stdout.readline() == "known\n"

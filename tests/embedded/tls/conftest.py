@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.config.security._security_settings import Store, TlsSettings
 from kafka_fast.logs import naming
 from kafka_fast.net.tls._tls import library_version
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority

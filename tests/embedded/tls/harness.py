@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.config.security._security_settings import TlsSettings
 from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED, EVENT_RESPONSE, DataPlane
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.carrier import read_event

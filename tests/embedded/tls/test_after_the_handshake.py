@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.config.security._security_settings import TlsSettings
 from kafka_fast.control.connections.link_errors import close_error
 from kafka_fast.control.messages import CloseReason
 from kafka_fast.testing.certificates import Certificate

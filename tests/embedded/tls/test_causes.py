@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.config.security._security_settings import Store, TlsSettings
 from kafka_fast.control.connections.link_errors import close_error
 from kafka_fast.control.messages import CloseReason
 from kafka_fast.errors import TlsError

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.config.security._security_settings import TlsSettings
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 from tests.embedded.tls.harness import client_with, echo, server_context
 from tests.embedded.tls.servers import Server

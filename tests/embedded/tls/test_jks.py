@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.config.security._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
 from kafka_fast.net.tls.context import make_context
 from kafka_fast.net.tls.relay_context import make_ssl_context

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.config.security._security_settings import TlsSettings
 from kafka_fast.control.messages import CloseReason
 from kafka_fast.errors import TlsError
 from kafka_fast.testing.certificates import Certificate

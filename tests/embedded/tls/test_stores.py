@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.config.security._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError, MissingPackageError
 from kafka_fast.net.tls._tls import TlsContext
 from kafka_fast.net.tls.context import make_context

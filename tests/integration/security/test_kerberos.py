@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.config.security._security_settings import SaslSettings
 from kafka_fast.control.authentication.dialogue import Authentication
 from kafka_fast.control.authentication.mechanism import Mechanism, Work
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError

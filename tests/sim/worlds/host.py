@@ -21,9 +21,9 @@ from kafka_fast.control.authentication.mechanism import Mechanism, Work
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.net.callers import Callers, Threads
 from kafka_fast.net.host import Addresses, Client
-from kafka_fast.net.steps import Driver, Request, Steps, run_steps
+from kafka_fast.net.waiting.callers import Callers, Threads
+from kafka_fast.net.waiting.steps import Driver, Request, Steps, run_steps
 from kafka_fast.sending._observers import notify
 from kafka_fast.testing._memory import Turner, VirtualMachine
 from tests.sim.worlds.clock import Clock

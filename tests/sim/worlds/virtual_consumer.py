@@ -28,8 +28,8 @@ from kafka_fast.control.group.member import NO_GENERATION, AssignWanted, RevokeW
 from kafka_fast.control.messages import CallAside, SendRaw, StartHeartbeats
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
-from kafka_fast.net import process_life
-from kafka_fast.net.steps import InThread, Invoke, Request, Steps, YieldToLoop, run_steps
+from kafka_fast.net.process import process_life
+from kafka_fast.net.waiting.steps import InThread, Invoke, Request, Steps, YieldToLoop, run_steps
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.sim.worlds.actors import Actor
 from tests.sim.worlds.host import VirtualHost

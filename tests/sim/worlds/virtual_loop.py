@@ -18,8 +18,8 @@ from typing import Any
 
 from kafka_fast.dataplane.core._loop_share import begin_share
 from kafka_fast.instants import NEVER
-from kafka_fast.net.looping import LoopDriver
-from kafka_fast.net.steps import InThread, Request, Wait
+from kafka_fast.net.waiting.looping import LoopDriver
+from kafka_fast.net.waiting.steps import InThread, Request, Wait
 from tests.sim.worlds.clock import Clock
 
 LATEST_CANCEL = 0.1

@@ -20,8 +20,8 @@ from kafka_fast import aio
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.dataplane.core._loop_share import begin_share
 from kafka_fast.errors import KafkaError, KafkaTimeoutError
-from kafka_fast.net.looping import Tasks
-from kafka_fast.net.steps import Wait
+from kafka_fast.net.waiting.looping import Tasks
+from kafka_fast.net.waiting.steps import Wait
 from kafka_fast.records._consumer_record import ConsumerRecord
 from kafka_fast.records._consumer_records import ConsumerRecords
 from tests.sim.worlds.virtual_consumer import Waiter, Watched

@@ -25,7 +25,7 @@ from kafka_fast.config import (
     TlsSettings,
     producer_settings,
 )
-from kafka_fast.config._normalize import Config
+from kafka_fast.config.spelling._normalize import Config
 from kafka_fast.values import Value, field_names
 
 PACKAGE = Path(kafka_fast.__file__).parent

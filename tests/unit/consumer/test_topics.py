@@ -10,7 +10,7 @@ from kafka_fast.consumer.topics import ConsumerTopics
 from kafka_fast.control.connections.links import Links
 from kafka_fast.control.connections.refusals import Refusals
 from kafka_fast.control.metadata.cluster import TopicName
-from kafka_fast.net.steps import Request, run_steps
+from kafka_fast.net.waiting.steps import Request, run_steps
 
 
 class Cluster:

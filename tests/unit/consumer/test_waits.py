@@ -23,8 +23,8 @@ from kafka_fast.errors import (
     WakeupError,
     broker_error,
 )
-from kafka_fast.net.callers import Threads
-from kafka_fast.net.steps import Request, Steps, Wait, run_steps
+from kafka_fast.net.waiting.callers import Threads
+from kafka_fast.net.waiting.steps import Request, Steps, Wait, run_steps
 
 T = TypeVar("T")
 

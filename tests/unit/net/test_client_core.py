@@ -19,12 +19,12 @@ from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import InternalError
-from kafka_fast.net import process_life
-from kafka_fast.net.callers import Callers, Threads
 from kafka_fast.net.calls import AT_ONCE
 from kafka_fast.net.client_core import BREATH, EVENTS_AT_ONCE, ClientCore
 from kafka_fast.net.host import Addresses
-from kafka_fast.net.steps import Driver, Steps, run_steps
+from kafka_fast.net.process import process_life
+from kafka_fast.net.waiting.callers import Callers, Threads
+from kafka_fast.net.waiting.steps import Driver, Steps, run_steps
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.testing._memory import VirtualMachine
 

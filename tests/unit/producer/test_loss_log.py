@@ -10,7 +10,7 @@ from typing import NoReturn
 import pytest
 
 from kafka_fast.errors import ErrorCode
-from kafka_fast.net import process_life
+from kafka_fast.net.process import process_life
 from kafka_fast.producer import loss_log
 from kafka_fast.producer.loss_log import FLUSH_PATIENCE, INTERVAL, LossLog
 from kafka_fast.sending._observers import collect

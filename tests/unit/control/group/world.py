@@ -31,7 +31,7 @@ from kafka_fast.control.group.member import (
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.errors import KafkaError
-from kafka_fast.net import process_life
+from kafka_fast.net.process import process_life
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.types import OffsetAndMetadata, TopicPartition

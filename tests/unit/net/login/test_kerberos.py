@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.config.security._security_settings import SaslSettings
 from kafka_fast.errors import MissingPackageError
 from kafka_fast.net.login import make_mechanism, packages
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.config.security._security_settings import SaslSettings
 from kafka_fast.control.authentication.mechanism import Conversation, Work
 from kafka_fast.control.authentication.scram import HASHES
 from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from kafka_fast.config._security_settings import OidcSettings, SaslSettings
+from kafka_fast.config.security._security_settings import OidcSettings, SaslSettings
 from kafka_fast.errors import (
     AuthenticationError,
     ConfigError,

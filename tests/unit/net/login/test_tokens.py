@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.config.security._security_settings import SaslSettings
 from kafka_fast.control.authentication.oauthbearer import Token
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError
 from kafka_fast.instants import LONG_AGO

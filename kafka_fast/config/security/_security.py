@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafka_fast.config._key import Key
-from kafka_fast.config._oauthbearer_keys import OAUTHBEARER
-from kafka_fast.config._sasl_keys import SASL
-from kafka_fast.config._tls_keys import TLS
+from kafka_fast.config.security._oauthbearer_keys import OAUTHBEARER
+from kafka_fast.config.security._sasl_keys import SASL
+from kafka_fast.config.security._tls_keys import TLS
 
 SECURITY: tuple[Key, ...] = (*TLS, *SASL, *OAUTHBEARER)

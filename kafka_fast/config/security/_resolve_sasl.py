@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_fast.config import _jaas as jaas
-from kafka_fast.config._jaas import LoginModule, parse_jaas
-from kafka_fast.config._normalize import Config
-from kafka_fast.config._resolve_tokens import token_source
-from kafka_fast.config._sasl_keys import IAM_CLIENT_HANDLER
-from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.config.security import _jaas as jaas
+from kafka_fast.config.security._jaas import LoginModule, parse_jaas
+from kafka_fast.config.security._resolve_tokens import token_source
+from kafka_fast.config.security._sasl_keys import IAM_CLIENT_HANDLER
+from kafka_fast.config.security._security_settings import SaslSettings
+from kafka_fast.config.spelling._normalize import Config
 from kafka_fast.errors import ConfigError
 from kafka_fast.secret import Secret
 

@@ -10,8 +10,8 @@ from kafka_fast.control.connections.links import Links
 from kafka_fast.control.connections.refusals import Refusals
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import Waiting, get_logger
-from kafka_fast.net.steps import Steps
-from kafka_fast.net.topic_waits import TopicWaits
+from kafka_fast.net.waiting.steps import Steps
+from kafka_fast.net.waiting.topic_waits import TopicWaits
 
 
 class Topics(TopicWaits):

@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from kafka_fast.config._cipher_suites import sorted_suites
+from kafka_fast.config.security._cipher_suites import sorted_suites
 from kafka_fast.errors import ConfigError
 
 # From OpenSSL's manual page of `openssl ciphers`.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafka_fast.dataplane.core._wake import Wake
-from kafka_fast.net.steps import InThread, Invoke, Request, Steps, YieldToLoop, run_steps
+from kafka_fast.net.waiting.steps import InThread, Invoke, Request, Steps, YieldToLoop, run_steps
 
 T = TypeVar("T")
 

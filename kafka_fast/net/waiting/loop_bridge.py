@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.net.loop_readers import LoopReaders
+from kafka_fast.net.waiting.loop_readers import LoopReaders
 from kafka_fast.sending._awaiting import LoopWaits
 from kafka_fast.sending._observers import collect
 

@@ -25,7 +25,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from kafka_fast.net import _exit_status
-from kafka_fast.net.registry import Registry
+from kafka_fast.net.process.registry import Registry
 
 if TYPE_CHECKING:
     from kafka_fast.net.client_core import ClientCore

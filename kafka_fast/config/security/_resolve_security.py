@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka_fast.config._normalize import KEYS, Config
-from kafka_fast.config._security_settings import SaslSettings, TlsSettings
+from kafka_fast.config.security._security_settings import SaslSettings, TlsSettings
+from kafka_fast.config.spelling._normalize import KEYS, Config
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import get_logger
 
@@ -33,11 +33,13 @@ def resolve_security(config: Config) -> dict[str, TlsSettings | SaslSettings | N
     tls: TlsSettings | None = None
     sasl: SaslSettings | None = None
     if "SSL" in protocol.split("_"):
-        from kafka_fast.config._resolve_tls import tls_settings  # most imports need neither
+        from kafka_fast.config.security._resolve_tls import (
+            tls_settings,  # most imports need neither
+        )
 
         tls = tls_settings(config)
     if protocol.startswith("SASL"):
-        from kafka_fast.config._resolve_sasl import sasl_settings
+        from kafka_fast.config.security._resolve_sasl import sasl_settings
 
         sasl = sasl_settings(config)
     _check_unused(config, {"tls": tls, "sasl": sasl})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kafka_fast.config._cipher_suites import sorted_suites
-from kafka_fast.config._normalize import KEYS, Config
-from kafka_fast.config._pem import certificates, private_key
-from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.config.security._cipher_suites import sorted_suites
+from kafka_fast.config.security._pem import certificates, private_key
+from kafka_fast.config.security._security_settings import Store, TlsSettings
+from kafka_fast.config.spelling._normalize import KEYS, Config
 from kafka_fast.errors import ConfigError
 from kafka_fast.secret import Secret
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from kafka_fast.net.registry import Registry
+from kafka_fast.net.process.registry import Registry
 
 
 class Thing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from kafka_fast.net.looping import _in_thread
+from kafka_fast.net.waiting.looping import _in_thread
 from tests.waiting import TIMEOUT, eventually
 
 

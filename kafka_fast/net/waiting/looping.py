@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 from kafka_fast.dataplane.core._loop_share import add_runnable, begin_share, is_share_over
 from kafka_fast.dataplane.core._wake import Wake
-from kafka_fast.net.callers import Caller
-from kafka_fast.net.loop_readers import LoopReaders, resume, was_resumed
-from kafka_fast.net.steps import InThread, Request, Steps, Wait, YieldToLoop, has_ended
+from kafka_fast.net.waiting.callers import Caller
+from kafka_fast.net.waiting.loop_readers import LoopReaders, resume, was_resumed
+from kafka_fast.net.waiting.steps import InThread, Request, Steps, Wait, YieldToLoop, has_ended
 
 T = TypeVar("T")
 

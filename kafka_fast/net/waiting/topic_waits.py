@@ -15,7 +15,7 @@ from collections.abc import Callable
 from kafka_fast.control.connections.refusals import Refusals
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, fresh_copy
 from kafka_fast.logs import Log, LongWait, Waiting
-from kafka_fast.net.steps import Steps, Wait
+from kafka_fast.net.waiting.steps import Steps, Wait
 
 
 class TopicWaits(ABC):

@@ -12,8 +12,8 @@ from kafka_fast.config._consumer import CONSUMER_ONLY
 from kafka_fast.config._given import Properties, check_first_argument
 from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Key, ValueKind
 from kafka_fast.config._producer import PRODUCER_ONLY
-from kafka_fast.config._security import SECURITY
 from kafka_fast.config._values import NO_SECRET, coerce
+from kafka_fast.config.security._security import SECURITY
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import get_logger
 from kafka_fast.secret import Secret
@@ -146,7 +146,7 @@ def _with_meaning(items: Iterable[tuple[str, object]], client: str) -> Iterator[
         if key is not None:
             quiet.append(name)
             continue
-        from kafka_fast.config._foreign import Acceptance, advice_for
+        from kafka_fast.config.spelling._foreign import Acceptance, advice_for
 
         advice = advice_for(dotted(name), client)
         match Acceptance.NEVER if advice is None else advice.taken_with(value):
@@ -215,7 +215,7 @@ def own_key(name: str) -> Key | None:
 
 def knows(name: str) -> bool:
     """Return whether a name means something to some client, or is refused with advice."""
-    from kafka_fast.config._foreign import advice_for
+    from kafka_fast.config.spelling._foreign import advice_for
 
     return (
         own_key(name) is not None
@@ -247,7 +247,7 @@ def _hidden(name: object, value: object) -> object:
 
 def _is_harmless(name: str) -> bool:
     """Return whether this is a property of another client's whose values are no secrets."""
-    from kafka_fast.config._foreign import advice_for
+    from kafka_fast.config.spelling._foreign import advice_for
 
     advice = (advice_for(dotted(name), client) for client in EVERY_CLIENT)
     return any(one is not None and one.is_open for one in advice)
@@ -297,7 +297,7 @@ def _find(name: str, client: str) -> tuple[Key, int]:
         key, scale = _aliases().get(dotted_name, (None, 1))
     if key is not None and client in key.clients:
         return key, scale
-    from kafka_fast.config._foreign import advice_for, refusal  # only for errors
+    from kafka_fast.config.spelling._foreign import advice_for, refusal  # only for errors
 
     advice = advice_for(dotted_name, client)
     if advice is not None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.config._jaas import LoginModule, parse_jaas
+from kafka_fast.config.security._jaas import LoginModule, parse_jaas
 from kafka_fast.errors import ConfigError
 from kafka_fast.secret import Secret
 

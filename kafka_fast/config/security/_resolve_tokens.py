@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from kafka_fast.config._jaas import LoginModule
-from kafka_fast.config._normalize import Config
-from kafka_fast.config._oauthbearer_keys import CLIENT_CREDENTIALS, JWT_BEARER
-from kafka_fast.config._pem import certificates, private_key
-from kafka_fast.config._sasl_keys import IAM_LOGIN_HANDLER
-from kafka_fast.config._security_settings import OidcSettings
+from kafka_fast.config.security._jaas import LoginModule
+from kafka_fast.config.security._oauthbearer_keys import CLIENT_CREDENTIALS, JWT_BEARER
+from kafka_fast.config.security._pem import certificates, private_key
+from kafka_fast.config.security._sasl_keys import IAM_LOGIN_HANDLER
+from kafka_fast.config.security._security_settings import OidcSettings
+from kafka_fast.config.spelling._normalize import Config
 from kafka_fast.errors import ConfigError
 
 _URL = "sasl.oauthbearer.token.endpoint.url"
