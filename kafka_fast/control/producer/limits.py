@@ -21,6 +21,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.producer.messages import BatchRow
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
+from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.logs import get_logger
@@ -95,6 +96,7 @@ class TopicLimits:
         self._max_age = context.settings.metadata_max_age
         self._on_settled = on_settled
         self._topics: dict[str, _Topic] = {}
+        self._asking: OpenCall[str, dict[str, int]] | None = None  # the latest call
 
     # Getters
 
@@ -131,8 +133,12 @@ class TopicLimits:
         if known is None or known.is_settled:
             learnt = None if known is None else known.learnt
             self._topics[topic] = _Topic(now, learnt=learnt)
-            call = _DescribeTopic(self._settle, timeout=self._timeout)
-            self._requester.begin(call, [topic], deadline=now + LIMIT_PATIENCE)
+            deadline = now + LIMIT_PATIENCE
+            if self._asking is not None and self._asking.deadline == deadline:
+                self._asking.add(topic)  # one request for all topics of a turn
+            else:
+                call = _DescribeTopic(self._settle, timeout=self._timeout)
+                self._asking = self._requester.begin(call, [topic], deadline=deadline)
 
     def learn(self, topic: str, refused: Sequence[BatchRow], now: float) -> BatchLimit:
         """Return how large batches may be, after some were refused as too large."""

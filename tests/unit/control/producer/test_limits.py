@@ -64,6 +64,25 @@ def world() -> World:
     return world
 
 
+def test_topics_that_are_asked_for_in_one_turn_share_a_request(world: World) -> None:
+    topics = [f"t-{number}" for number in range(1000)]
+    for topic in topics:
+        world.limits.ask(topic, 1.0)
+    sent = world.rig.tick(1.0) + world.rig.tick(1.0)
+    requests = [request_of(one) for one in sent]
+    assert [
+        resource.resource_name
+        for request in requests
+        if isinstance(request, DescribeConfigsRequest)
+        for resource in request.resources
+    ] == topics
+    assert len(requests) == 2, "500 at a time: `ITEMS_AT_ONCE`"
+    for one, some in zip(sent, (topics[:500], topics[500:]), strict=True):
+        results = [answer(topic, max_message_bytes="5000").results[0] for topic in some]
+        world.answer(one, DescribeConfigsResponse(results=results), 1.1)
+    assert world.settled == [(topic, 1.1) for topic in topics]
+
+
 def test_the_limits_of_a_topic_are_asked_for_once(world: World) -> None:
     assert not world.limits.is_settled("t", 9000, 1.0)
     sent = world.asked(1.0)
