@@ -42,7 +42,7 @@ cdef extern from "Python.h":
 
 from types import FunctionType, MethodType
 
-cdef list kept_texts = []  # bytes that types point to, for ever
+cdef list kept_texts = []  # bytes that types point to, forever
 
 
 # ---- attributes ----

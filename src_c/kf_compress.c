@@ -89,7 +89,7 @@ ptrdiff_t kf_compress(kf_codec_context *context, const uint8_t *data, size_t siz
 /* ---- outputs ---- */
 
 /* Give the pages that lie wholly within back to the system; their bytes are lost. malloc alone
- * might keep them for ever. */
+ * might keep them forever. */
 static void discard(uint8_t *start, size_t size) {
     const uintptr_t within = PAGE_SIZE_MAX - 1;
     uintptr_t first = ((uintptr_t)start + within) & ~within;

@@ -161,7 +161,7 @@ typedef struct kf_plane {
     /* limits, set once before the first link */
     size_t max_frame; /* receive.message.max.bytes */
     double request_timeout; /* seconds */
-    double max_idle; /* of a link, from its last request or answer; 0: for ever */
+    double max_idle; /* of a link, from its last request or answer; 0: forever */
 
     kf_wake wake; /* what users' threads sleep on */
     kf_mutex lock; /* commands, events, nodes, alive_until */

@@ -52,7 +52,7 @@ struct kf_producer {
     kf_atomic_int flushing; /* flushes under way: every open batch is sendable */
     kf_atomic_int closed; /* no record is accepted any more */
     void *owner; /* the Queues object that holds this; handles find it through their batch */
-    bool inherited; /* by a forked child: locks may be held for ever, so nothing is freed */
+    bool inherited; /* by a forked child: locks may be held forever, so nothing is freed */
     kf_topic *topics; /* under the GIL */
     kf_produce_stats stats;
 

@@ -44,3 +44,22 @@ def test_docstrings_say_something() -> None:
         if (begun := DOCSTRING.search(line)) and SAYS_NOTHING.match(begun[1])
     ]
     assert places == []
+
+
+OLD_WORDS = re.compile(r"\b(for ever|also if|is dear|likewise|so it is well)\b", re.IGNORECASE)
+"""What a technical writer would put otherwise."""
+
+PROSE = (".py", ".pyx", ".pxd", ".pyi", ".md", ".c", ".h")
+
+
+def test_sentences_are_plain() -> None:
+    tops = [ROOT / name for name in ("kafka_fast", "src_c", "docs", "bench", "examples", "tests")]
+    paths = [*ROOT.glob("*.md"), *(path for top in tops for path in sorted(top.rglob("*")))]
+    places = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in paths
+        if path.suffix in PROSE and path != Path(__file__)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if OLD_WORDS.search(line)
+    ]
+    assert places == []

@@ -27,7 +27,7 @@ def eventually(
 
 @contextmanager
 def killed(process: subprocess.Popen[Any]) -> Iterator[None]:
-    """Kill a process that a failing test leaves behind: Popen waits for it for ever."""
+    """Kill a process that a failing test leaves behind: Popen waits for it forever."""
     try:
         yield
     finally:

@@ -280,7 +280,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         try:
             await asyncio.shield(closing)
         except asyncio.CancelledError:
-            closing.add_done_callback(self._log_failure)  # also if it has just failed
+            closing.add_done_callback(self._log_failure)  # even if it has just failed
             raise
 
     def _log_failure(self, closing: asyncio.Task[None]) -> None:

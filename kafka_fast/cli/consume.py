@@ -3,7 +3,7 @@
     with --until          read a range, without a group, and end
     with --group          read as a member; commit only records that were written; wait for topics
                           that do not exist (yet)
-    without either        read all partitions, for ever
+    without either        read all partitions, forever
 
     without --group, --partition chooses among the partitions of a topic
 

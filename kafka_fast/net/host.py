@@ -71,7 +71,7 @@ class Host(Protocol):
             patience: seconds to wait for the end of the control thread; None: without limit.
 
         Returns:
-            Whether the control thread has ended. True also if the control thread is the caller:
+            Whether the control thread has ended. True even if the control thread is the caller:
             it ends next.
         """
 

@@ -6,7 +6,7 @@
  *   reader ── reads the counters all the while
  *
  * The linger is an hour and nothing sleeps with a timer, so a lost wake-up leaves a record behind
- * for ever, and the run fails. At the end the broker has taken each record once and in order, or
+ * forever, and the run fails. At the end the broker has taken each record once and in order, or
  * has refused it, which was reported. No memory is reserved then.
  *
  *   harness SEED RECORDS     RECORDS of each caller

@@ -392,7 +392,7 @@ void *sender_main(void *argument) {
                 short events = writes ? POLLIN | POLLOUT : POLLIN;
                 fds[i + 1] = (struct pollfd){it.links[i]->fd, events, 0};
             }
-            poll(fds, LINKS + 1, -1); /* for ever: no timer hides a lost wake-up */
+            poll(fds, LINKS + 1, -1); /* forever: no timer hides a lost wake-up */
             if (fds[0].revents != 0 && read(fds[0].fd, &drained, sizeof drained) < 0) {
                 fail("no event to read");
             }

@@ -48,7 +48,7 @@ def test_every_promise_is_kept_in_every_group(seeds: Sequence[int]) -> None:
 
 
 def test_a_world_ends_the_consumer_of_a_user_who_crashed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: the end of the process waited for it in virtual time, for ever."""
+    """Regression: the end of the process waited for it in virtual time, forever."""
     monkeypatch.setattr(User, "_poll", lambda self: 1 / 0)
     before = set(process_life.living)
     result = run_group_seed(0)

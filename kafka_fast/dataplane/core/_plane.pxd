@@ -20,7 +20,7 @@ cdef class DataPlane:
     cdef sender_state sender      # what one turn leaves to the next; data plane's thread
     cdef Environment environment  # keeps what `plane.env` points to
     cdef readonly bint dead       # shut down, or inherited through fork: nothing may wait for it
-    cdef readonly bint inherited  # made by a parent process: its locks may be held for ever
+    cdef readonly bint inherited  # made by a parent process: its locks may be held forever
     cdef int owner_pid            # of the process that made it
     cdef object __weakref__
 

@@ -150,7 +150,7 @@ def test_a_task_that_a_callback_has_left_behind_may_wait(kafka: EmbeddedKafka, t
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
 def test_that_begin_eagerly(kafka: EmbeddedKafka, topic: str) -> None:
-    """Regression: such a callback was not known as one, and waited for itself for ever."""
+    """Regression: such a callback was not known as one, and waited for itself forever."""
     told: list[str] = []
 
     async def main() -> None:

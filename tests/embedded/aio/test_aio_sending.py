@@ -135,7 +135,7 @@ def test_bulk_calls(kafka: EmbeddedKafka, topic: str, loop: str) -> None:
 
 
 def test_users_code_of_a_producer(kafka: EmbeddedKafka) -> None:
-    """Serializers and partitioners are called once for a record, also if it has to wait."""
+    """Serializers and partitioners are called once for a record, even if it has to wait."""
     topic = new_topic(kafka, "prepared", partitions=3)
     called: list[object] = []
 

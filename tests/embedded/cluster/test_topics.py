@@ -85,7 +85,7 @@ def test_a_topic_is_deleted_and_made_again(
 def test_partitions_of_a_topic_that_nobody_used_for_long(
     kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer
 ) -> None:
-    """Regression: what metadata.max.idle.ms had dropped had no partitions, for ever."""
+    """Regression: what metadata.max.idle.ms had dropped had no partitions, forever."""
     producer = producer_on()
     before = producer.partitions_for(topic)
     core = producer._core

@@ -1,7 +1,7 @@
 """A topic that is deleted and created again under running clients, with all leaders elsewhere.
 
 A client that keeps anything of the old topic (a route, a position, the number of partitions) waits
-for a broker that answers NOT_LEADER_OR_FOLLOWER for ever. One broker alone cannot show this.
+for a broker that answers NOT_LEADER_OR_FOLLOWER forever. One broker alone cannot show this.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class TestArguments:
 
 class TestNothingToRead:
     def test_polls_and_loops_say_so(self, consumer_on: MakeConsumer) -> None:
-        """As in Java: it is a mistake, and a loop would wait for ever."""
+        """As in Java: it is a mistake, and a loop would wait forever."""
         consumer = consumer_on(group_id="idle")
         for use in (consumer.poll, lambda: next(iter(consumer)), lambda: next(consumer.batches())):
             with pytest.raises(UsageError, match="nothing to read"):

@@ -144,7 +144,7 @@ def test_a_closed_producer_does_not_wait_for_the_collector() -> None:
 
 # In a process of its own: a limit holds for all of it. The limit rises from what is used already to
 # what suffices, so that each time the making stops at another call. (Of memory there is no such
-# test: CPython's own `Thread.start` waits for ever for a thread that had none for its first step.)
+# test: CPython's own `Thread.start` waits forever for a thread that had none for its first step.)
 STARVED = """
 import gc, os, resource, sys, warnings
 from kafka_fast import ConfigError, Consumer, Producer

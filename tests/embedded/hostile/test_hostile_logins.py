@@ -353,7 +353,7 @@ def test_a_function_that_hangs_does_not_keep_a_client_from_closing(kafka: Secure
 def test_a_function_that_never_returns_takes_a_few_threads_only(
     kafka: SecureBroker, monkeypatch: pytest.MonkeyPatch, mechanism: str
 ) -> None:
-    """Regression: each try of a login began another thread, for ever."""
+    """Regression: each try of a login began another thread, forever."""
     for module in (link_setup, work, tokens):
         monkeypatch.setattr(module, "WORK_TIMEOUT", 0.02)
     go_on = threading.Event()

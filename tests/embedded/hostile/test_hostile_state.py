@@ -1,4 +1,4 @@
-"""A broker says the same for ever, well formed: a consumer asks slowly, and recovers."""
+"""A broker says the same forever, well formed: a consumer asks slowly, and recovers."""
 
 from __future__ import annotations
 

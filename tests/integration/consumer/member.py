@@ -66,7 +66,7 @@ class Journal(RebalanceListener):
 
 
 def steps(consumer: Consumer, way: str) -> Iterator[Iterable[ConsumerRecord]]:
-    """Read for ever, in one of the three ways that there are."""
+    """Read forever, in one of the three ways that there are."""
     if way == "loop":
         for record in consumer:
             yield (record,)

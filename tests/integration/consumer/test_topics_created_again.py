@@ -2,7 +2,7 @@
 
 All partitions get other leaders, which a single broker cannot show. A client that keeps anything of
 the old topic (a route, a position, the number of partitions) then waits for a broker that answers
-NOT_LEADER_OR_FOLLOWER for ever.
+NOT_LEADER_OR_FOLLOWER forever.
 """
 
 from __future__ import annotations

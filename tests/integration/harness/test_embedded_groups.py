@@ -224,7 +224,7 @@ def test_peers_share(broker: EmbeddedKafka, new_peer: NewSharer) -> None:
     with closing(new_peer(broker.bootstrap)) as first:
         read_all(0, first)
         with closing(new_peer(broker.bootstrap)) as second:
-            # Asked one after the other, kafka-python's may rejoin for ever: each does something for
+            # Asked one after the other, kafka-python's may rejoin forever: each does something for
             # the group only while it is asked.
             with ThreadPoolExecutor(2) as threads:
 

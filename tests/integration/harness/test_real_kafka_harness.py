@@ -17,7 +17,7 @@ from kafka_fast.testing.java_process import JavaProcess, PortPool, Reaper
 from kafka_fast.testing.real_kafka import RealKafka, main
 from tests.waiting import eventually
 
-# A stand-in for a server: says that it is ready, then waits for ever.
+# A stand-in for a server: says that it is ready, then waits forever.
 SERVER = [sys.executable, "-u", "-c", "import time; print('serving'); time.sleep(1000)"]
 
 

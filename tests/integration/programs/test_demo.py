@@ -218,7 +218,7 @@ def alive(group: int) -> list[int]:
     """Return the processes of a group that have not ended.
 
     One that has ended and that nobody waits for is a zombie: in a container whose first process is
-    no init it stays one for ever.
+    no init it stays one forever.
     """
     processes = []
     for path in Path("/proc").glob("[0-9]*/stat"):

@@ -99,11 +99,11 @@ class SparkDriver:
         }
 
     @contextmanager
-    def running(self, how: str = "for ever") -> Iterator[RunningDriver]:
+    def running(self, how: str = "forever") -> Iterator[RunningDriver]:
         """Run the driver; a block that has not ended it kills it.
 
         Args:
-            how: "for ever", or "once": up to what is there.
+            how: "forever", or "once": up to what is there.
         """
         (self._folder / "job.py").write_text(JOB)
         with (self._folder / "driver.log").open("a") as log:

@@ -179,7 +179,7 @@ class User(RebalanceListener):
             self._ledger.end(self._reader)
 
     def _disturb(self) -> None:
-        """End an iteration, which else waits for ever."""
+        """End an iteration, which else waits forever."""
         if self._is_iterating and self.consumer is not None:
             self.consumer.wakeup()
 

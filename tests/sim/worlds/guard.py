@@ -50,7 +50,7 @@ class LoginPlan:
     """How logins go in one world."""
 
     lifetime_ms: int
-    """Of a session; 0: for ever."""
+    """Of a session; 0: forever."""
     rounds: int
     """Answers of the client's in one login."""
     version: int

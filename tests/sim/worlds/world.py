@@ -172,7 +172,7 @@ class World:
             self.log("closed")
             self.core.stop()
         elif self.users.unfinished and not self.users.history.stuck:
-            self.users.history.stuck = f"{self.users.unfinished} users wait for ever"
+            self.users.history.stuck = f"{self.users.unfinished} users wait forever"
         self.users.finish()
         promises = replace(
             self.plan.promises,

@@ -78,7 +78,7 @@ def test_two_first_callbacks_of_one_batch() -> None:
 
 @before_3_12
 def test_a_batch_that_ends_as_a_loop_begins_to_wait() -> None:
-    """Regression: the loop was told of by nobody, and its task waited for ever."""
+    """Regression: the loop was told of by nobody, and its task waited forever."""
     interleaved = 0
 
     async def main(number: int) -> None:
@@ -156,7 +156,7 @@ def test_two_loops_that_begin_to_wait_for_one_batch() -> None:
 
 
 def test_a_callback_thread_that_cannot_start_now_starts_with_the_next_callback() -> None:
-    """Regression: it never did, and a flush waited for the callbacks for ever."""
+    """Regression: it never did, and a flush waited for the callbacks forever."""
     rig = Rig(linger=3600.0)
     tries: list[bool] = []
 

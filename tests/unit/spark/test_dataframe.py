@@ -18,7 +18,7 @@ class Frame:
 
 
 class Rdd:
-    """An RDD, likewise."""
+    """The same of an RDD."""
 
     mapPartitions = None  # noqa: N815
 

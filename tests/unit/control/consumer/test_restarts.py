@@ -100,7 +100,7 @@ def test_the_preferred_replica_serves_until_it_fails() -> None:
 
 
 def test_a_replica_is_preferred_for_a_while_only() -> None:
-    """Regression: one that its leader had cut off, and that brought nothing, was read for ever."""
+    """Regression: one that its leader had cut off, and that brought nothing, was read forever."""
     machine = assigned(Cluster(), metadata_max_age_ms=60_000)
     first = starts(machine)[0]
     punt(machine, first, 100, preferred_read_replica=2)
@@ -320,7 +320,7 @@ def test_a_topic_that_is_there_and_refused_for_long_is_a_warning(
 
 
 def test_a_partition_that_comes_back_is_not_blamed_for_its_former_life() -> None:
-    """Regression: the backoff of a partition that was given up was kept, for ever and for it."""
+    """Regression: the backoff of a partition that was given up was kept, forever and for it."""
     machine = assigned(Cluster())
     for _ in range(4):
         punt(machine, starts(machine)[0], 400, OUT_OF_RANGE)

@@ -109,7 +109,7 @@ def links_to_open(control: ProducerControl) -> list[OpenLink]:
 
 
 def test_a_leader_that_refuses_does_not_keep_metadata_from_being_asked_of_others() -> None:
-    """Regression: what waited for its backoff counted as a connection under way, for ever."""
+    """Regression: what waited for its backoff counted as a connection under way, forever."""
     control = make_control()
     control.want_topic("topic", 1.0)
     control.cluster.poll_request(1.0)

@@ -90,7 +90,7 @@ def test_one_that_has_moved_is_looked_for_again_after_a_pause(rig: Rig) -> None:
 
 
 def test_one_that_is_followed_is_looked_for_again_although_nobody_asks(rig: Rig) -> None:
-    """Regression: a member that waited for its next try waited for ever."""
+    """Regression: a member that waited for its next try waited forever."""
     coordinators = rig.requester.coordinators
     coordinators.follow(GROUP, "g", lambda error: None)
     want(rig)

@@ -65,7 +65,7 @@ def test_a_last_batch_that_is_cut_off_is_fetched_again() -> None:
 
 
 def test_nothing_but_a_piece_of_a_batch_is_the_control_planes_business() -> None:
-    """The first batch comes whole (KIP-74): asked again, the broker would say the same for ever."""
+    """The first batch comes whole (KIP-74): asked again, the broker would say the same forever."""
     rig = FetchRig()
     rig.answer(rig.request(), {"t": [part(0, batch(10, 3)[:-1])]})
     assert rig.offsets() == []

@@ -110,7 +110,7 @@ def test_callbacks_run_with_their_part_each_once() -> None:
 
 
 def test_a_batch_is_freed_though_its_only_callback_has_run_with_an_early_part() -> None:
-    """Regression: with no callback left for the last part, the batch was kept for ever."""
+    """Regression: with no callback left for the last part, the batch was kept forever."""
     rig = Rig(linger=LINGER)
     told: list[int] = []
 

@@ -63,7 +63,7 @@ def test_only_the_last_caller_gives_a_topic_up() -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit])
 def test_an_interrupted_caller_gives_its_topic_up(error: type[BaseException]) -> None:
-    """Regression: brokers were asked for the topic for ever."""
+    """Regression: brokers were asked for the topic forever."""
     topics = Topics()
     steps = topics.wait_for("t", 1.0)
     with pytest.raises(error):

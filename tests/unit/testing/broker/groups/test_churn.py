@@ -1,4 +1,4 @@
-"""Classic groups under churn: whatever members do, nobody waits for ever, and no two are one."""
+"""Classic groups under churn: whatever members do, nobody waits forever, and no two are one."""
 
 from __future__ import annotations
 
