@@ -5,9 +5,15 @@ costs as much as to encode a record, so these calls are told apart by a look at 
 put on the stack. All others go on to the method as it stands. A method's entry is a pointer in the
 table that the type was made from. Only that pointer is replaced; signature and docstring stay as
 they are.
+
+That table is CPython's own affair. So a Python that is newer than those which were tried keeps its
+methods as they stand, and so does any with `KAFKA_FAST_SHORT_CALLS=0` in its environment. A call
+then costs a sixth more (68 to 79 ns), and an error about the name of an argument has no hint.
 """
 
 from cpython.object cimport PyObject
+from libc.stdlib cimport getenv
+from libc.string cimport strcmp
 
 from kafka_fast._hints cimport hint_at_argument
 
@@ -17,6 +23,7 @@ cdef extern from "Python.h":
         int ml_flags
     ctypedef struct PyMethodDescrObject:
         PyMethodDef* d_method
+    int PY_VERSION_HEX
     int METH_FASTCALL
     int METH_KEYWORDS
     bint is_plain_bytes "PyBytes_CheckExact"(PyObject* item)
@@ -51,10 +58,17 @@ cdef inline PyObject* call_as_it_stands(entry before, PyObject* self, PyObject**
     return result
 
 
-cdef inline entry replace_entry(object method, void* by) except NULL:
-    """Let the method enter at another C function; return its former entry."""
+cdef enum:
+    TRIED_BELOW = 0x03100000  # 3.16
+
+
+cdef inline entry replace_entry(object method, void* by) except? NULL:
+    """Let the method enter at another C function; return its former entry, or NULL if it stays."""
     cdef PyMethodDef* definition = (<PyMethodDescrObject*>method).d_method
     cdef entry before = <entry>definition.ml_meth
+    cdef const char* switch = getenv("KAFKA_FAST_SHORT_CALLS")
+    if PY_VERSION_HEX >= TRIED_BELOW or (switch != NULL and strcmp(switch, "0") == 0):
+        return NULL
     if definition.ml_flags != METH_FASTCALL | METH_KEYWORDS:
         raise SystemError(f"{method.__name__} is not called as its entry would be")
     definition.ml_meth = by
