@@ -158,7 +158,7 @@ def mistakes(topic: str) -> dict[str, tuple[bool, dict[str, str], str]]:
         "no time": (False, {**one, "startingTimestamp": "noon"}, "Expected a single long value"),
         "too late a time": (
             False,
-            {**one, "startingTimestamp": "99999999999999"},
+            {**one, "startingTimestamp": "9999999999999"},
             "No offset matched from request of",
         ),
         "a group's reset": (
