@@ -84,7 +84,7 @@ class TestPolling:
         for timeout in (0.0, 0.3):
             start = time.monotonic()
             assert len(consumer.poll(timeout)) == 0
-            assert timeout - 0.01 <= time.monotonic() - start < timeout + 0.2
+            assert timeout - 0.01 <= time.monotonic() - start < timeout + TIMEOUT / 2
 
     def test_a_poll_that_waits_lets_other_threads_run(
         self, kafka: EmbeddedKafka, topic: str, consumer: Consumer

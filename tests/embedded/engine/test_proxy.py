@@ -116,11 +116,11 @@ def test_it_passes_bytes_both_ways(client: socket.socket, proxy: Proxy):
 def test_delay_is_added_each_way_and_overlaps(client: socket.socket, proxy: Proxy):
     proxy.set(delay=0.03)
     started = time.monotonic()
-    for _ in range(20):
+    for _ in range(100):
         client.sendall(b"x" * 10)
         time.sleep(0.001)  # a piece of its own for each
-    assert read(client, 200) == b"x" * 200
-    assert 0.06 <= time.monotonic() - started < 20 * 0.06
+    assert read(client, 1000) == b"x" * 1000
+    assert 0.06 <= time.monotonic() - started < 100 * 0.06
 
 
 def test_bandwidth(client: socket.socket, proxy: Proxy):
