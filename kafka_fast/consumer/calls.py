@@ -114,7 +114,7 @@ class ConsumerCalls:
         on_commit(callback)
         with self._turn:
             membership, unread = self._steps.membership, self._steps.unread
-            membership.group  # noqa: B018  raises without a group.id
+            membership.require_group()
             offsets = unread.handed_over() if upto is None else offsets_of(upto)
             deadline = self.deadline(timeout)
             if not sync:

@@ -19,6 +19,7 @@ from kafka_fast.control.diagnosis.troubles import Reason, late
 from kafka_fast.errors import InternalError, KafkaError, KafkaTimeoutError, WakeupError, fresh_copy
 from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
 from kafka_fast.net.waiting.callers import Caller, Callers
+from kafka_fast.net.waiting.interruption import Interruption
 from kafka_fast.net.waiting.steps import Steps, Wait
 
 T = TypeVar("T")
@@ -120,14 +121,14 @@ class Waits:
         long = LongWait(self._log)
         ends = self.ends(may_wake=may_wake)
         refusals = self.watch_refusals()
-        interruptions: list[BaseException] = []  # no variable: that would be a cycle
+        interruption = Interruption()
         until = deadline
         while not answer.is_known:
             self.check(may_wake=may_wake)
             refusals.check(missing)
             now = self._now()
             if now >= until:
-                if interruptions:
+                if interruption:
                     break
                 limit = self.limit(began, deadline)
                 raise self.late(f"{what}: no answer {limit}", began, missing())
@@ -141,12 +142,12 @@ class Waits:
             except GeneratorExit:
                 raise
             except BaseException as error:
-                if interruptions or not is_shielded:
+                if interruption or not is_shielded:
                     raise
-                interruptions.append(error)
+                interruption.keep(error)
                 until = min(deadline, self._now() + GRACE)
-        if interruptions:
-            raise interruptions.pop()
+        if interruption:
+            interruption.raise_it()
         return answer.get()
 
     def watch_refusals(self) -> RefusalWatch:

@@ -38,6 +38,7 @@ from kafka_fast.errors import (
     fresh_copy,
 )
 from kafka_fast.logs import ClientLog, all_of, count_of
+from kafka_fast.net.waiting.interruption import Interruption
 from kafka_fast.net.waiting.steps import Invoke, Steps
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from kafka_fast.values import replace
@@ -82,7 +83,11 @@ class Membership:
 
     @property
     def group(self) -> Group:
-        """The control plane's part of the group.
+        """The control plane's part of the group; see `require_group`."""
+        return self.require_group()
+
+    def require_group(self) -> Group:
+        """Return the control plane's part of the group.
 
         Raises:
             UsageError: there is no group.id.
@@ -101,7 +106,7 @@ class Membership:
 
     def subscribe(self, subscription: Subscription, listener: RebalanceListener | None) -> None:
         """Let the group decide what is read."""
-        self.group  # noqa: B018  raises without a group.id
+        self.require_group()
         self.subscription = subscription
         self._listener = listener
         self._auto_commit_at = self._core.now() + self._settings.auto_commit_interval
@@ -259,7 +264,7 @@ class Membership:
         began = self._core.now()
         owned = revocation.partitions & frozenset(self._reading.intake.partitions)
         generation = self.group.member.identity.generation
-        interruptions: list[BaseException] = []  # no variable: that would be a cycle
+        interruption = Interruption()
         try:
             if owned and not revocation.lost and self._settings.enable_auto_commit:
                 try:
@@ -267,7 +272,7 @@ class Membership:
                 except (Exception, GeneratorExit):
                     raise
                 except BaseException as error:  # noqa: BLE001  raised below
-                    interruptions.append(error)
+                    interruption.keep(error)
             if owned and self._listener is not None:
                 hear = self._listener
                 tell = hear.on_partitions_lost if revocation.lost else hear.on_partitions_revoked
@@ -283,8 +288,8 @@ class Membership:
             self._unread.forget(revocation.partitions)
             kind = "lost" if revocation.lost else "revoked"
             self._note(kind, owned, generation, revocation.reason, began)
-        if interruptions:
-            raise interruptions.pop()
+        if interruption:
+            interruption.raise_it()
 
     def _assign(self, assignment: AssignWanted) -> Steps[None]:
         """Take partitions over, and tell the listener.
