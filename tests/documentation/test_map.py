@@ -1,0 +1,23 @@
+"""docs/internals/map.md: every room is there, and every file that it names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "kafka_fast"
+PAGE = (ROOT / "docs/internals/map.md").read_text(encoding="utf-8")
+
+ROW = re.compile(r"^\| `([\w/]+)` \| [^|]+ \| `([\w/.]+)` \|$", re.MULTILINE)
+
+
+def test_every_room_is_on_the_map() -> None:
+    rooms = {str(path.parent.relative_to(PACKAGE)) for path in PACKAGE.rglob("__init__.py")}
+    assert sorted(room for room, _ in ROW.findall(PAGE)) == sorted(rooms - {"."})
+
+
+def test_a_room_is_entered_in_itself_or_below() -> None:
+    files = dict(ROW.findall(PAGE))
+    assert [room for room, file in files.items() if not file.startswith(f"{room}/")] == []
+    assert [file for file in files.values() if not (PACKAGE / file).is_file()] == []
