@@ -27,7 +27,7 @@ from kafka_fast.control.connections.connection_key import UNKNOWN_NODE, Connecti
 from kafka_fast.control.connections.connection_outputs import ConnectionFailed
 from kafka_fast.control.connections.connections import Connections
 from kafka_fast.control.connections.links import Link
-from kafka_fast.control.connections.nonsense import Nonsense
+from kafka_fast.control.connections.unreadable import UnreadableAnswers
 from kafka_fast.control.context import Context, S_co
 from kafka_fast.control.diagnosis.troubles import Troubles
 from kafka_fast.control.messages import (
@@ -61,7 +61,7 @@ class ClientControl(ABC, Generic[S_co]):
         random: Callable[[], float],
         wall_ms: Callable[[], int],
         cluster: Cluster,
-        nonsense: Nonsense | None = None,
+        unreadable: UnreadableAnswers | None = None,
         mechanism: Mechanism | None = None,
     ) -> None:
         """Make the parts that all clients have; the first `tick` begins to connect.
@@ -72,13 +72,13 @@ class ClientControl(ABC, Generic[S_co]):
             random: returns a float in [0, 1).
             wall_ms: returns the Unix time in ms.
             cluster: the picture of the cluster, empty.
-            nonsense: hears of answers that cannot be read; None: nobody is told of them.
+            unreadable: hears of answers that cannot be read; None: nobody is told of them.
             mechanism: for the login over each connection; None: there is none.
         """
         self.troubles = Troubles(self.logger, settings.retry_backoff_max)
         self.cluster = cluster
         self.connections = Connections(
-            settings, client_id, random, self.troubles, self, nonsense, mechanism
+            settings, client_id, random, self.troubles, self, unreadable, mechanism
         )
         self.links = self.connections.links
         self.requester = Requester(settings, self.cluster, self.connections, random)

@@ -12,8 +12,8 @@ from kafka_fast.control.connections.backoff import Backoff
 from kafka_fast.control.requests import requester as module
 from kafka_fast.control.requests.open_call import Item, OpenCall
 from kafka_fast.control.requests.requester import Requester
+from kafka_fast.control.requests.router import Router
 from kafka_fast.control.requests.targets import OneNode
-from kafka_fast.control.requests.ways import Ways
 from tests.sim.seeds import check, check_processes
 from tests.sim.worlds import request_world
 from tests.sim.worlds.request_calls import CreateTopics
@@ -68,12 +68,12 @@ def test_a_deadline_that_passes_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_answer_of_another_node_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Ways._node_id
+    right = Router._node_id
 
-    def wrong(self: Ways, target: Any, key: object) -> int | None:
+    def wrong(self: Router, target: Any, key: object) -> int | None:
         return 1 if isinstance(target, OneNode) else right(self, target, key)
 
-    monkeypatch.setattr(Ways, "_node_id", wrong)
+    monkeypatch.setattr(Router, "_node_id", wrong)
     found("answered by node 1")
 
 
@@ -94,7 +94,7 @@ def test_retries_without_a_backoff_are_found(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_pause_that_is_not_kept_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ways, "handle_throttle", lambda self, link, throttle_ms, now: None)
+    monkeypatch.setattr(Router, "handle_throttle", lambda self, link, throttle_ms, now: None)
     found("asked for a pause")
 
 

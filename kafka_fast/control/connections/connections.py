@@ -31,8 +31,8 @@ from kafka_fast.control.connections.connection_outputs import (
 )
 from kafka_fast.control.connections.link_errors import close_error, misfit_error, unreadable
 from kafka_fast.control.connections.links import Link, Links
-from kafka_fast.control.connections.nonsense import Nonsense
 from kafka_fast.control.connections.refusals import Refusals
+from kafka_fast.control.connections.unreadable import UnreadableAnswers
 from kafka_fast.control.diagnosis.troubles import Reason, Troubles
 from kafka_fast.control.in_flight_requests import (
     NEGOTIATION,
@@ -98,7 +98,7 @@ class Connections:
         random: Callable[[], float],
         troubles: Troubles,
         listener: LinkListener,
-        nonsense: Nonsense | None = None,
+        unreadable: UnreadableAnswers | None = None,
         mechanism: Mechanism | None = None,
     ) -> None:
         """Make no connection yet: `want` and `want_bootstrap` do.
@@ -109,7 +109,7 @@ class Connections:
             random: returns a float in [0, 1).
             troubles: the client's.
             listener: hears what becomes of connections.
-            nonsense: hears of answers that cannot be read; None: nobody is told of them.
+            unreadable: hears of answers that cannot be read; None: nobody is told of them.
             mechanism: for the login over each connection; None: there is none.
         """
         self._settings = settings
@@ -118,7 +118,7 @@ class Connections:
         self._listener = listener
         self._mechanism = mechanism
         self.troubles = troubles
-        self._nonsense = nonsense or Nonsense()
+        self._unreadable = unreadable or UnreadableAnswers()
         self._connections: dict[ConnectionKey, Connection] = {}
         self._addresses: dict[ConnectionKey, tuple[str, int]] = {}
         self.links = Links()
@@ -137,7 +137,7 @@ class Connections:
             client_id,
             self._commands,
             on_malformed=self._refuse_malformed,
-            on_sound=lambda link, api_key: self._nonsense.note_sense(link.key, api_key),
+            on_sound=lambda link, api_key: self._unreadable.note_sense(link.key, api_key),
             on_throttled=lambda link, throttle_ms, now: self._pause(link.id, throttle_ms, now),
         )
 
@@ -489,7 +489,7 @@ class Connections:
         self, link: Link, api_key: int, error: KafkaError, now: float, *, was_well: bool
     ) -> None:
         self.troubles.note_malformed(api_name(api_key))
-        self._nonsense.note_answer(link.key, api_key, error, now, was_well=was_well)
+        self._unreadable.note_answer(link.key, api_key, error, now, was_well=was_well)
 
     def _tell(self, link_id: int, what: Callable[[Connection], None], now: float) -> None:
         key = self._opened.get(link_id)
@@ -511,7 +511,7 @@ class Connections:
                 case ConnectionFailed(error):
                     is_spare = self.links.is_spare(key)
                     self.troubles.note_failure(key, error, now, is_spare=is_spare)
-                    self._nonsense.note_failure(key, error, output.since, now)
+                    self._unreadable.note_failure(key, error, output.since, now)
                     if output.is_refused:
                         self.refusals.note(error)
                     self._listener.handle_connect_failed(key, output, now)

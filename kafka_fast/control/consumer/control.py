@@ -23,7 +23,7 @@ from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections.connection_outputs import ConnectionFailed
 from kafka_fast.control.connections.links import Link
-from kafka_fast.control.connections.nonsense import NONSENSE_PATIENCE, Nonsense, Row
+from kafka_fast.control.connections.unreadable import UNREADABLE_PATIENCE, Row, UnreadableAnswers
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
 from kafka_fast.control.consumer.diagnosis import Diagnosis, FetchStatus
@@ -89,9 +89,9 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         cluster = Cluster(
             settings, random, allow_auto_create_topics=settings.allow_auto_create_topics
         )
-        patience = min(NONSENSE_PATIENCE, settings.default_api_timeout)
-        self._nonsense = nonsense = Nonsense(self._handle_nonsense, patience)
-        super().__init__(settings, client_id, random, wall_ms, cluster, nonsense, mechanism)
+        patience = min(UNREADABLE_PATIENCE, settings.default_api_timeout)
+        self._unreadable = unreadable = UnreadableAnswers(self._handle_unreadable, patience)
+        super().__init__(settings, client_id, random, wall_ms, cluster, unreadable, mechanism)
         self.partitions = AssignedPartitions()
         self.fetch_routes = FetchRoutes(
             self.context, self.partitions, on_moved=self._handle_moved, on_refused=self._tell
@@ -143,7 +143,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         """Tell whether what was wrong with a node is over."""
         if failed.refused is not None:
             return self.troubles.now(failed.refused) is None
-        return failed.nonsense is not None and not self._nonsense.goes_on(failed.nonsense)
+        return failed.unreadable is not None and not self._unreadable.goes_on(failed.unreadable)
 
     def is_well(self, partition: TopicPartition, now: float) -> bool:
         """Tell whether what was wrong with a partition is over."""
@@ -327,10 +327,10 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         if self.group is not None:
             self.group.member.handle_metadata(now)
 
-    def _handle_nonsense(self, row: Row, error: KafkaError) -> None:
+    def _handle_unreadable(self, row: Row, error: KafkaError) -> None:
         """Tell the user who polls that a node sends only unreadable answers."""
         is_urgent = row[1] == FetchRequest.api_key
-        self._commands.append(BrokerFailed(error, is_urgent, self._now, nonsense=row))
+        self._commands.append(BrokerFailed(error, is_urgent, self._now, unreadable=row))
 
     def _partition_of(self, stream_id: int) -> TopicPartition | None:
         assigned = self.partitions.of_stream(stream_id)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from kafka_fast.control.connections.connection_key import ConnectionKey
-from kafka_fast.control.connections.nonsense import Row
+from kafka_fast.control.connections.unreadable import Row
 from kafka_fast.control.group.member import GroupNews
 from kafka_fast.control.messages import TransportCommand, TransportEvent
 from kafka_fast.errors import KafkaError
@@ -175,7 +175,7 @@ class BrokerFailed(Value):
     """When this was found. A user who polls much later asks the node again instead."""
     refused: ConnectionKey | None = None
     """The connection, if it was refused. Nothing is raised once it is made."""
-    nonsense: Row | None = None
+    unreadable: Row | None = None
     """The row of unreadable answers, if there was one. Nothing is raised once one can be read."""
 
 

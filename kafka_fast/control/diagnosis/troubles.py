@@ -1,6 +1,6 @@
 """What has gone wrong between one client and its brokers: the last trouble of each subject.
 
-    links: refused, lost, nonsense ───┐               ┌─► one WARNING for each subject and cause
+    links: refused, lost, unreadable ─┐               ┌─► one WARNING for each subject and cause
     answers that are an error code ───┼─► Troubles ───┤
     answers that nobody can read ─────┘               └─► why a wait timed out: text and cause
 
@@ -252,7 +252,7 @@ class Troubles:
             error: why it failed.
             now: the time.
             is_spare: nobody needs the connection, so that its end is no news. That its broker
-                talked nonsense, or refused this client, still is.
+                sent what cannot be read, or refused this client, still is.
         """
         self.failures += 1
         self.note(key, error, now, is_no_news=is_spare and says_only_away(error))

@@ -195,7 +195,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
             if node_id not in self._begun:
                 if not self.connections.may_begin:
                     return
-                self.requester.ways.want_data(node_id, now)
+                self.requester.router.want_data(node_id, now)
                 self._begun.add(node_id)
 
     def _unsendable(self) -> Iterator[TopicPartition]:

@@ -6,8 +6,8 @@
                              └───── the connection broke ───────────┘      too late
 
 Every retry of a call is decided here: its pace (KIP-580), the pauses that brokers ask for
-(KIP-219), what a broken connection means, and when the time is up. `Ways` knows which link leads to
-a target. What is no call (a member's requests, batches, fetches, connections) has a pace of its
+(KIP-219), what a broken connection means, and when the time is up. `Router` knows which link leads
+to a target. What is no call (a member's requests, batches, fetches, connections) has a pace of its
 own: ARCHITECTURE.md has the table.
 
 One request at a time asks about an item, unless its call asks another node beside a silent one. The
@@ -32,8 +32,8 @@ from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.coordinators import Coordinators
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, Refresh, Refused
 from kafka_fast.control.requests.open_call import Item, OpenCall, Try
+from kafka_fast.control.requests.router import Place, Router
 from kafka_fast.control.requests.targets import Target
-from kafka_fast.control.requests.ways import Place, Ways
 from kafka_fast.errors import (
     BrokerError,
     KafkaConnectionError,
@@ -77,7 +77,7 @@ class Requester:
         self.coordinators = Coordinators(
             self, cluster, connections, backoff, timeout=settings.request_timeout
         )
-        self.ways = Ways(settings, cluster, connections, self.coordinators)
+        self.router = Router(settings, cluster, connections, self.coordinators)
         self._requests = connections.requests
         self._backoff = backoff
         self._troubles = connections.troubles
@@ -111,14 +111,14 @@ class Requester:
     def _due(self, call: OpenCall[K, V], item: Item[K], opens_at: dict[Place, float]) -> float:
         """Return when an item is to be sent; `opens_at` holds what was found out for others."""
         if item.in_flight:
-            return max(item.beside_at, self.ways.another_opens_at(item.asked, self._ticked_at))
+            return max(item.beside_at, self.router.another_opens_at(item.asked, self._ticked_at))
         if not item.is_seen or item.not_before > self._ticked_at:
             return item.not_before
         if not call.call.may_send(item.key):
             return NEVER
-        place = self.ways.place_of(call.call, item.key)
+        place = self.router.place_of(call.call, item.key)
         if place not in opens_at:
-            opens_at[place] = self.ways.opens_at(call.call, item.key, self._ticked_at)
+            opens_at[place] = self.router.opens_at(call.call, item.key, self._ticked_at)
         return opens_at[place]
 
     def silence(self, call: OpenCall[K, V], key: K) -> Reason | None:
@@ -126,11 +126,11 @@ class Requester:
         item = call.items.get(key)
         if item is None:
             return None
-        blocked = self.ways.silence(call.call, key, refused_by=item.refused_by)
+        blocked = self.router.silence(call.call, key, refused_by=item.refused_by)
         refusal = item.refusal
         if blocked is not None or refusal is None:
             return blocked or Reason("it has not been answered yet")
-        noun = self.ways.noun(call.call.target, key)
+        noun = self.router.noun(call.call.target, key)
         who = f"{noun} answers " if isinstance(refusal, BrokerError) else ""
         return Reason(f"{who}{refusal}", refusal)
 
@@ -199,7 +199,7 @@ class Requester:
 
     def _spread(self, call: OpenCall[Any, V], now: float) -> None:
         """Make all nodes the items of a call, once the metadata name them."""
-        node_ids = self.ways.all_nodes(now)
+        node_ids = self.router.all_nodes(now)
         if node_ids:
             call.is_spreading = False
             for node_id in node_ids:
@@ -236,15 +236,15 @@ class Requester:
             now: the time.
         """
         if item.in_flight:
-            return self.ways.want_another(item.asked, now) if item.beside_at <= now else None
+            return self.router.want_another(item.asked, now) if item.beside_at <= now else None
         if item.not_before > now:
             return None
         item.is_seen = True
         if not call.call.may_send(item.key):
             return None
-        place = self.ways.place_of(call.call, item.key)
+        place = self.router.place_of(call.call, item.key)
         if place not in links:
-            links[place] = self.ways.want(call.call, item.key, now)
+            links[place] = self.router.want(call.call, item.key, now)
         return links[place]
 
     def _send_over(
@@ -298,7 +298,7 @@ class Requester:
     def _handle_answer(
         self, call: OpenCall[K, V], sent: Try[K], answer: Response, now: float
     ) -> None:
-        self.ways.handle_throttle(sent.link, getattr(answer, "throttle_time_ms", 0), now)
+        self.router.handle_throttle(sent.link, getattr(answer, "throttle_time_ms", 0), now)
         waiting = {item.key: item for item in _still_open(call, sent)}
         if not waiting:
             return
@@ -332,10 +332,10 @@ class Requester:
             case Refused(error):
                 self._fail(call, item, error, now)
             case FindAgain(error):
-                self.ways.handle_moved(target, key, link, str(error), now)
+                self.router.handle_moved(target, key, link, str(error), now)
                 self._put_off(call, item, error, link, now)
             case Refresh(error, topic):
-                self.ways.refresh(call.call.describe(key), topic)
+                self.router.refresh(call.call.describe(key), topic)
                 self._put_off(call, item, error, link, now)
             case _:
                 self._put_off(call, item, meaning.error, link, now)
@@ -372,7 +372,7 @@ class Requester:
     ) -> None:
         """Try a request's open items again, or fail them: no readable answer came."""
         for item in _still_open(call, sent):
-            self.ways.handle_moved(call.call.target, item.key, sent.link, str(error), now)
+            self.router.handle_moved(call.call.target, item.key, sent.link, str(error), now)
             item.in_flight -= 1
             if item.in_flight:
                 continue  # another node has been asked as well

@@ -1,4 +1,4 @@
-"""Where a call goes. Users of the requester name a target; `ways.py` finds a link that leads there.
+"""Where a call goes. Users of the requester name a target; `router.py` finds a link to it.
 
 Several nodes may answer one call: a target says for each of the call's items which node that is.
 """

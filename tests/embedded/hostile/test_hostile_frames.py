@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast import Consumer, KafkaTimeoutError, OffsetAndMetadata
-from kafka_fast.control.connections.nonsense import NONSENSE_PATIENCE
+from kafka_fast.control.connections.unreadable import UNREADABLE_PATIENCE
 from kafka_fast.errors import KafkaError, UnknownBrokerError, UnsupportedVersionError
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
@@ -126,7 +126,7 @@ def test_it_costs_the_link_and_nothing_else(
     with consumer_for(kafka, case) as consumer:
         eventually(lambda: consumer.poll(0.01) is not None and rule.strikes >= 1 and told())
         # A node that goes on so is told in the end, on a busy machine within this very time.
-        assert endure(consumer, at_most=begun + 0.9 * NONSENSE_PATIENCE) == []
+        assert endure(consumer, at_most=begun + 0.9 * UNREADABLE_PATIENCE) == []
         assert re.search(r"127\.0\.0\.1:\d+", told()[0])
         # Doubled from one failure to the next, the backoff leaves room for few.
         assert rule.strikes <= (60 if case.name == "F17-downgrade-loop" else 12)

@@ -76,7 +76,7 @@ class Client(ClientControl[CommonSettings]):
     def connect(self, *nodes: int) -> None:
         """Have links to these nodes."""
         for node in nodes:
-            self.requester.ways.want_data(node, self.machine.now)
+            self.requester.router.want_data(node, self.machine.now)
             self.machine.run(PACE)
 
     def refresh(self) -> None:
@@ -177,7 +177,7 @@ def test_while_one_node_does_not_let_us_in_another_is_connected() -> None:
     client.asked()
     client.machine.hung = {9001}
     client.machine.close(BOOTSTRAP)
-    client.requester.ways.want_data(1, client.machine.now)
+    client.requester.router.want_data(1, client.machine.now)
     client.machine.run(SILENT_NODE_PATIENCE * 0.5)
     assert client.asked() == []
     client.machine.run(SILENT_NODE_PATIENCE)
@@ -314,7 +314,7 @@ def test_nodes_that_bootstrap_servers_still_name_are_tried_at_the_pace_of_the_ba
 def test_a_pause_that_a_broker_announced_is_no_reason_to_ask_bootstrap_servers() -> None:
     client = started(1, 2, 3, servers=f"10.0.0.1:{SERVER}")
     for link in list(client.links.ready):
-        client.requester.ways.handle_throttle(link, 60_000, client.machine.now)
+        client.requester.router.handle_throttle(link, 60_000, client.machine.now)
     client.machine.tried.clear()
     client.machine.run(50.0)
     assert client.machine.tried == []

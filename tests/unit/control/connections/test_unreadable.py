@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.control.connections.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.connections.nonsense import NONSENSE_PATIENCE, WHATEVER, Nonsense
+from kafka_fast.control.connections.unreadable import (
+    UNREADABLE_PATIENCE,
+    WHATEVER,
+    UnreadableAnswers,
+)
 from kafka_fast.control.diagnosis.troubles import QUIET
 from kafka_fast.errors import (
     KafkaConnectionError,
@@ -26,20 +30,20 @@ class World:
 
     def __init__(self) -> None:
         self.told: list[int] = []  # APIs
-        self.nonsense = Nonsense(lambda row, error: self.told.append(row[1]))
+        self.unreadable = UnreadableAnswers(lambda row, error: self.told.append(row[1]))
 
     def note(
         self, key: ConnectionKey, api_key: int, now: float, *, was_well: bool = False
     ) -> list[int]:
         """Let an answer be nonsense; return what the user is told."""
-        self.nonsense.note_answer(key, api_key, UNREADABLE, now, was_well=was_well)
+        self.unreadable.note_answer(key, api_key, UNREADABLE, now, was_well=was_well)
         return self.take()
 
     def fail(
         self, key: ConnectionKey, since: float, now: float, error: KafkaError = UNREADABLE
     ) -> list[int]:
         """Let a link break; return what the user is told."""
-        self.nonsense.note_failure(key, error, since, now)
+        self.unreadable.note_failure(key, error, since, now)
         return self.take()
 
     def take(self) -> list[int]:
@@ -54,14 +58,14 @@ def world() -> World:
 
 def test_it_is_told_when_it_has_lasted_and_again(world: World) -> None:
     told = [now for now in range(20) if world.note(NODE_1, FETCH, float(now))]
-    assert told == [NONSENSE_PATIENCE * times for times in range(1, 7)]
+    assert told == [UNREADABLE_PATIENCE * times for times in range(1, 7)]
 
 
 def test_an_answer_that_can_be_read_ends_it(world: World) -> None:
     for now in range(20):
         assert not world.note(NODE_1, FETCH, float(now))
         assert not world.note(NODE_2, FETCH, float(now), was_well=True)
-        world.nonsense.note_sense(NODE_1, FETCH)
+        world.unreadable.note_sense(NODE_1, FETCH)
 
 
 def test_connections_and_apis_have_their_own(world: World) -> None:
@@ -75,9 +79,9 @@ def test_connections_and_apis_have_their_own(world: World) -> None:
 def test_what_any_node_may_answer_is_well_if_one_does(world: World) -> None:
     world.note(NODE_1, METADATA, 0.0)
     assert world.note(NODE_2, METADATA, 5.0) == [METADATA]
-    assert world.nonsense.goes_on((BOOTSTRAP, METADATA))
-    world.nonsense.note_sense(NODE_1, METADATA)
-    assert not world.nonsense.goes_on((BOOTSTRAP, METADATA))
+    assert world.unreadable.goes_on((BOOTSTRAP, METADATA))
+    world.unreadable.note_sense(NODE_1, METADATA)
+    assert not world.unreadable.goes_on((BOOTSTRAP, METADATA))
     assert not world.note(NODE_2, METADATA, 10.0)
 
 

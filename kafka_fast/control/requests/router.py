@@ -42,7 +42,7 @@ from kafka_fast.types import TopicPartition
 if TYPE_CHECKING:
     from kafka_fast.control.requests.coordinators import Coordinators
 
-__all__ = ["Place", "Ways"]
+__all__ = ["Place", "Router"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -51,8 +51,8 @@ Place: TypeAlias = int | str | None
 """A node's id, or the name of what has no node yet; None for any node and the controller."""
 
 
-class Ways:
-    """The ways to the targets of one client's calls. Control thread only."""
+class Router:
+    """Finds the links to the targets of one client's calls. Control thread only."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorResponse
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse
 from kafka_fast.protocol.apis.metadata import MetadataResponse
 
-NONSENSE_PATIENCE = 3.0
+UNREADABLE_PATIENCE = 3.0
 """Seconds after which a row of unreadable answers is told."""
 
 WHATEVER = -1
@@ -35,22 +35,22 @@ Row: TypeAlias = tuple[ConnectionKey, int]
 """A row of unreadable answers: the connection (BOOTSTRAP: any), and the API."""
 
 
-class Nonsense:
+class UnreadableAnswers:
     """The rows of unreadable answers of one client. Control thread only."""
 
     def __init__(
         self,
-        on_nonsense: Callable[[Row, KafkaError], None] = lambda row, error: None,
-        patience: float = NONSENSE_PATIENCE,
+        on_unreadable: Callable[[Row, KafkaError], None] = lambda row, error: None,
+        patience: float = UNREADABLE_PATIENCE,
     ) -> None:
         """Take whom to tell of a row, and after how long.
 
         Args:
-            on_nonsense: called when a row has gone on for `patience`, with the row (its API is
+            on_unreadable: called when a row has gone on for `patience`, with the row (its API is
                 WHATEVER if every API is concerned) and the last error.
             patience: seconds after which a row is told, and told again.
         """
-        self._on_nonsense = on_nonsense
+        self._on_unreadable = on_unreadable
         self._patience = patience
         self._rows: dict[Row, tuple[float, float]] = {}  # began, last seen
         self._noted: set[ConnectionKey] = set()  # their links are closed next, for a noted answer
@@ -103,7 +103,7 @@ class Nonsense:
         is_due = now - began >= self._patience
         self._rows[row] = (now if is_due else began, now)
         if is_due:
-            self._on_nonsense(row, error)
+            self._on_unreadable(row, error)
 
 
 def _row(key: ConnectionKey, api_key: int) -> Row:
