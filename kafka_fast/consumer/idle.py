@@ -97,7 +97,7 @@ class Idle:
     def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
         if all(self._control.cluster.is_absent(partition.topic) for partition in partitions):
             return None  # `Topics` says so
-        why = self._control.silence(partitions, now)
+        why = self._control.why_waiting(partitions, now)
         return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
 
     def _with_trouble(self, waiting: Waiting | None, now: float) -> Waiting | None:

@@ -125,7 +125,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         """Return the state of a partition, for people."""
         return self.diagnosis.status(partition, now)
 
-    def silence(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
+    def why_waiting(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
         """Return why no records of the first few of these partitions come."""
         return of_several(
             (partition, self.diagnosis.silence_of(partition, now)) for partition in partitions

@@ -149,7 +149,7 @@ class Diagnosis:
             why = None if self._group is None else self._group.why_silent()
             return _waits(state, why)
         if state in (FetchState.AWAITS_OFFSET, FetchState.AWAITS_VALIDATION):
-            return _waits(state, self._positions.silence(assigned.partition))
+            return _waits(state, self._positions.why_waiting(assigned.partition))
         if state is FetchState.FETCHING or state in AWAITING_WAY:
             trouble = self._troubles.now(assigned.partition, now - recent)
             if trouble is not None:

@@ -73,7 +73,9 @@ class Lookup:
 
     def missing(self) -> Reason:
         """Return which partitions have no answer yet, and why. Any thread."""
-        asked = ((partition, self._query.silence(partition)) for partition in list(self._wanted))
+        asked = (
+            (partition, self._query.why_waiting(partition)) for partition in list(self._wanted)
+        )
         return of_several((partition, reason) for partition, reason in asked if reason is not None)
 
     def tick(self, now: float) -> None:

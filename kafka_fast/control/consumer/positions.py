@@ -83,9 +83,9 @@ class Positions:
 
     # Getters
 
-    def silence(self, partition: TopicPartition) -> Reason | None:
+    def why_waiting(self, partition: TopicPartition) -> Reason | None:
         """Return why the leader has not answered a request for a position; None: there is none."""
-        return self._lookups.silence(partition) or self._validations.silence(partition)
+        return self._lookups.why_waiting(partition) or self._validations.why_waiting(partition)
 
     # Commands
 

@@ -80,16 +80,16 @@ class GroupCoordinator:
         """The ready link to the coordinator, or None."""
         return self._coordinators.link(CoordinatorKind.GROUP, self.group_id)
 
-    def silence(self) -> Reason | None:
+    def why_waiting(self) -> Reason | None:
         """Return why the coordinator cannot be asked now; None if it can. Any thread."""
-        return self._coordinators.silence(CoordinatorKind.GROUP, self.group_id)
+        return self._coordinators.why_waiting(CoordinatorKind.GROUP, self.group_id)
 
     def why_silent(self) -> Reason | None:
         """Return why the coordinator has not answered an open request; None if that is not known.
 
         Any thread.
         """
-        reason = self.silence()
+        reason = self.why_waiting()
         if reason is not None:
             return reason
         trouble = self._connections.troubles.now(About.GROUP)

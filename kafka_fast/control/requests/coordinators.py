@@ -193,7 +193,7 @@ class Coordinators:
         node = self.node(kind, key)
         return None if node is None else self._links.link_to(_key(node))
 
-    def silence(self, kind: CoordinatorKind, key: str) -> Reason | None:
+    def why_waiting(self, kind: CoordinatorKind, key: str) -> Reason | None:
         """Return why a coordinator cannot be asked now; None if it can. Any thread."""
         troubles = self._connections.troubles
         node = self.node(kind, key)

@@ -66,9 +66,9 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         """The topics that are asked about."""
         return set(self._counts)
 
-    def silence(self, partition: TopicPartition) -> Reason | None:
+    def why_waiting(self, partition: TopicPartition) -> Reason | None:
         """Return why a partition still waits for an answer; None if it does not. Any thread."""
-        return self._open.silence(partition)
+        return self._open.why_waiting(partition)
 
     def add(self, partition: TopicPartition, detail: D, now: float) -> None:
         """Ask about a partition. An answer to an earlier request about it no longer counts."""

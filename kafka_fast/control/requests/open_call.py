@@ -96,7 +96,7 @@ class Keeper(Protocol):
     def keep(self, call: OpenCall[K, V]) -> None:
         """Keep a call among the open ones, if it has an item."""
 
-    def silence(self, call: OpenCall[K, V], key: K) -> Reason | None:
+    def why_waiting(self, call: OpenCall[K, V], key: K) -> Reason | None:
         """Return why an item is still open; None if it is not. Any thread."""
 
 
@@ -158,6 +158,6 @@ class OpenCall(Generic[K, V]):
         self.unsent.clear()
         self.is_spreading = False
 
-    def silence(self, key: K) -> Reason | None:
+    def why_waiting(self, key: K) -> Reason | None:
         """Return why an item is still open; None if it is not. Any thread."""
-        return self._keeper.silence(self, key)
+        return self._keeper.why_waiting(self, key)

@@ -14,7 +14,7 @@ One request at a time asks about an item, unless its call asks another node besi
 first answer counts, if the item is still open. After `cancel`, `discard` or another `add` for the
 same item, an answer that is on its way is dropped.
 
-Thread: control; `silence` may be called from any.
+Thread: control; `why_waiting` may be called from any.
 """
 
 from __future__ import annotations
@@ -121,12 +121,12 @@ class Requester:
             opens_at[place] = self.router.opens_at(call.call, item.key, self._ticked_at)
         return opens_at[place]
 
-    def silence(self, call: OpenCall[K, V], key: K) -> Reason | None:
+    def why_waiting(self, call: OpenCall[K, V], key: K) -> Reason | None:
         """Return why an item is still open; None if it is not. Any thread."""
         item = call.items.get(key)
         if item is None:
             return None
-        blocked = self.router.silence(call.call, key, refused_by=item.refused_by)
+        blocked = self.router.why_waiting(call.call, key, refused_by=item.refused_by)
         refusal = item.refusal
         if blocked is not None or refusal is None:
             return blocked or Reason("it has not been answered yet")
@@ -195,7 +195,7 @@ class Requester:
             if item.tries:
                 tries = count_of(item.tries, "attempt")
                 what = f"{call.call.describe(item.key)}: no answer in time ({tries})"
-            self._fail(call, item, late(what, self.silence(call, item.key)), now)
+            self._fail(call, item, late(what, self.why_waiting(call, item.key)), now)
 
     def _spread(self, call: OpenCall[Any, V], now: float) -> None:
         """Make all nodes the items of a call, once the metadata name them."""

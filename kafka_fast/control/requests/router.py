@@ -9,7 +9,7 @@
 If a link is missing, `want` works towards it: it opens connections, refreshes metadata and looks up
 coordinators. The requester calls it with each tick until it returns a link.
 
-Thread: control; `silence` may be called from any.
+Thread: control; `why_waiting` may be called from any.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ class Router:
             case _:
                 return "the node"
 
-    def silence(self, call: Call[K, V], key: K, *, refused_by: int | None) -> Reason | None:
+    def why_waiting(self, call: Call[K, V], key: K, *, refused_by: int | None) -> Reason | None:
         """Return why an item cannot be sent; None if nothing is in the way. Any thread.
 
         Args:
@@ -256,7 +256,7 @@ class Router:
                     return None
                 return silence.reason(self._cluster, self._connections, key)
             case Coordinator(kind, _) as target:
-                return self._coordinators.silence(kind, _coordinated(target, key))
+                return self._coordinators.why_waiting(kind, _coordinated(target, key))
             case _:
                 return None
 

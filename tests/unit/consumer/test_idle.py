@@ -28,7 +28,7 @@ class World:
             group=SimpleNamespace(waits_for=lambda: group),
             cluster=SimpleNamespace(is_absent=lambda _: False, leader=lambda *_: None),
             is_fetched=lambda *_: False,
-            silence=lambda *_: Reason("t-0 (it looks up where to start)"),
+            why_waiting=lambda *_: Reason("t-0 (it looks up where to start)"),
             connections=None,
         )
         settings = consumer_settings({"bootstrap.servers": "b", "group.id": "g"}, {})

@@ -74,7 +74,7 @@ def test_it_has_a_connection_of_its_own(rig: Rig) -> None:
     assert rig.wanted == [ConnectionKey(Role.COORDINATOR, 2)]
     link = rig.open(2, Role.COORDINATOR)
     assert want(rig) is link
-    assert rig.requester.coordinators.silence(GROUP, "g") is None
+    assert rig.requester.coordinators.why_waiting(GROUP, "g") is None
 
 
 def test_one_that_has_moved_is_looked_for_again_after_a_pause(rig: Rig) -> None:

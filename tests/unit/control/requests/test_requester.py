@@ -151,7 +151,7 @@ def test_what_an_answer_leaves_out_is_asked_again(rig: Rig) -> None:
     opened = rig.requester.begin(call, ["a", "b"])
     rig.answer(*rig.tick(), answer(a=0, c=0))
     assert list(opened) == ["b"]
-    why = opened.silence("b")
+    why = opened.why_waiting("b")
     assert why is not None
     assert "leaves b out" in why.text
     assert isinstance(why.cause, ProtocolError)
@@ -383,7 +383,7 @@ def test_a_leader_that_moved_is_asked_once_the_metadata_name_it(rig: Rig) -> Non
     (sent,) = rig.tick()
     rig.answer(sent, answer(**{"t-0": ErrorCode.NOT_LEADER_OR_FOLLOWER}))
     assert rig.refreshed == ["t"]
-    why = opened.silence(partition)
+    why = opened.why_waiting(partition)
     assert why is not None
     assert why.text.startswith("its leader answers ")
     assert isinstance(why.cause, NotLeaderOrFollower)
