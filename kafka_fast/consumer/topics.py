@@ -100,7 +100,7 @@ class ConsumerTopics(TopicWaits):
                 now = self._now()
                 if now >= deadline:
                     limit = self._waits.limit(began, deadline)
-                    raise self._waits.late(f"{what}: no answer {limit}", began)
+                    raise self._waits.timeout_error(f"{what}: no answer {limit}", began)
                 long.look(now, lambda at: self._waits.describe(what, began, deadline, at, None))
                 yield Wait(
                     lambda: is_told() or refusals.has_news or ends(),
@@ -128,7 +128,7 @@ class ConsumerTopics(TopicWaits):
         control = self._control
         reasons = of_topic(control.cluster, control.connections, topic, self._now(), began)
         limit = self._waits.limit(began, deadline)
-        return self._waits.late(f"no metadata of topic {topic!r} {limit}", began, *reasons)
+        return self._waits.timeout_error(f"no metadata of topic {topic!r} {limit}", began, *reasons)
 
     def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting | None:
         cluster = self._control.cluster

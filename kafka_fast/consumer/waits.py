@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from kafka_fast.control.connections.refusals import RefusalWatch
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.diagnosis.silence import around
-from kafka_fast.control.diagnosis.troubles import Reason, late
+from kafka_fast.control.diagnosis.troubles import Reason, timeout_error
 from kafka_fast.errors import InternalError, KafkaError, KafkaTimeoutError, WakeupError, fresh_copy
 from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
 from kafka_fast.net.waiting.callers import Caller, Callers
@@ -131,7 +131,7 @@ class Waits:
                 if interruption:
                     break
                 limit = self.limit(began, deadline)
-                raise self.late(f"{what}: no answer {limit}", began, missing())
+                raise self.timeout_error(f"{what}: no answer {limit}", began, missing())
             long.look(now, lambda at: self.describe(what, began, deadline, at, missing()))
             try:
                 yield Wait(
@@ -231,7 +231,7 @@ class Waits:
         if self._failure is not None:
             raise fresh_copy(self._failure)
 
-    def late(
+    def timeout_error(
         self, what: str, began: float | None = None, *reasons: Reason | None
     ) -> KafkaTimeoutError:
         """Return the error of a wait that has timed out; its cause is the last trouble, if any.
@@ -254,7 +254,7 @@ class Waits:
             for trouble in troubles
             if trouble.cause is None or str(trouble.cause) not in said
         ]
-        return late(what, *known, *more)
+        return timeout_error(what, *known, *more)
 
     def wakeup(self) -> None:
         """End the wait under way, or the next one; the caller raises the wake. Any thread."""

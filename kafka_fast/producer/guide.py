@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from kafka_fast.control.diagnosis.troubles import Reason, late
+from kafka_fast.control.diagnosis.troubles import Reason, timeout_error
 from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.producer.refusals import is_collateral, wrong_records
 from kafka_fast.dataplane.produce._queues import Queues
@@ -67,7 +67,7 @@ class Guide:
         if waiting is not None:
             tell(self._log, waiting)
 
-    def late(
+    def timeout_error(
         self, queues: Queues, what: str, queue_id: int, since: float, now: float
     ) -> KafkaTimeoutError:
         """Return the error of a wait that has timed out.
@@ -75,8 +75,8 @@ class Guide:
         `since` is the time at which the wait, or the batch, was begun.
         """
         if queue_id < 0:
-            return late(what)
-        return late(what, self._why(queues, queue_id, since, now))
+            return timeout_error(what)
+        return timeout_error(what, self._why(queues, queue_id, since, now))
 
     def _why(self, queues: Queues, queue_id: int, since: float, now: float) -> Reason:
         partition = TopicPartition(*queues.queue_of(queue_id))

@@ -58,7 +58,7 @@ class ProducerSteps:
         """Return the error of a wait that was too long."""
         queues = self._core.queues
         limit = f"max.block.ms ({self._max_block * 1000:.0f})"
-        return queues.late(f"{queues.no_room(wait.topic)} after {limit}", wait.began)
+        return queues.timeout_error(f"{queues.no_room(wait.topic)} after {limit}", wait.began)
 
     def room(self, wait: RoomWait, size: int) -> Steps[None]:
         """Wait until `size` bytes are free, or seem so: the caller tries again, and may come back.

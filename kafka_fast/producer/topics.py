@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.control.diagnosis.silence import topic_wait
-from kafka_fast.control.diagnosis.troubles import late
+from kafka_fast.control.diagnosis.troubles import timeout_error
 from kafka_fast.control.metadata.metadata import partition_infos
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane.produce._queues import Queues
@@ -106,7 +106,7 @@ class ProducerTopics(TopicWaits):
 
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
         what = f"no metadata of topic {topic!r} after max.block.ms ({self._max_block * 1000:.0f})"
-        return late(what, *self._control.why_no_topic(topic, self._now(), began))
+        return timeout_error(what, *self._control.why_no_topic(topic, self._now(), began))
 
     def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting:
         text = topic_wait(self._control.cluster, self._control.connections, topic, now, began)

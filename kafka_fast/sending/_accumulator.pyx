@@ -183,7 +183,7 @@ cdef class Accumulator:
         if now >= wait.deadline:
             what = self._queues.no_room(topic.name)
             what = f"{what} after max.block.ms ({self.max_block * 1000:.0f})"
-            raise self._queues.late(what, wait.deadline - self.max_block)
+            raise self._queues.timeout_error(what, wait.deadline - self.max_block)
         if not wait.told and now >= wait.deadline - self.max_block + LONG:
             wait.told = True
             what = self._queues.no_room(topic.name)

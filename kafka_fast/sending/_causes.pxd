@@ -22,4 +22,4 @@ cdef list wrong_records(kf_batch* batch, Queues queues)
 cdef object say_waiting(Queues queues, object wait, str what, kf_batch* batch)
 
 # The error of a wait for a batch that was too long.
-cdef object late(Queues queues, str what, kf_batch* batch, double since)
+cdef object timeout_error(Queues queues, str what, kf_batch* batch, double since)

@@ -105,8 +105,8 @@ cdef object say_waiting(Queues queues, object wait, str what, kf_batch* batch):
                              queues.producer.env.now(queues.producer.env.context))
 
 
-cdef object late(Queues queues, str what, kf_batch* batch, double since):
+cdef object timeout_error(Queues queues, str what, kf_batch* batch, double since):
     if queues.guide is None:
         return KafkaTimeoutError(what)
-    return queues.guide.late(queues, what, batch.queue.id, min(since, batch.created),
-                             queues.producer.env.now(queues.producer.env.context))
+    return queues.guide.timeout_error(queues, what, batch.queue.id, min(since, batch.created),
+                                      queues.producer.env.now(queues.producer.env.context))

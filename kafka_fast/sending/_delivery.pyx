@@ -29,7 +29,7 @@ from kafka_fast.sending._awaiting cimport (
     running_waits,
     waits_in,
 )
-from kafka_fast.sending._causes cimport late, say_waiting
+from kafka_fast.sending._causes cimport say_waiting, timeout_error
 from kafka_fast.sending._fields cimport check_callback
 from kafka_fast.sending._observers cimport (
     add_late,
@@ -251,8 +251,9 @@ cdef int wait_until_known(DeliveryFuture future, timeout) except -1:
     if timeout is not None:
         deadline = shared.env.now(shared.env.context) + max(<double>seconds(timeout), 1e-9)
     if not wait_for(queues_of(future.batch), future.batch, index_of(future), 1, deadline):
-        raise late(queues_of(future.batch), f"the record's delivery is not known after {timeout} s",
-                   future.batch, deadline - timeout)
+        raise timeout_error(queues_of(future.batch),
+                            f"the record's delivery is not known after {timeout} s",
+                            future.batch, deadline - timeout)
     return 0
 
 

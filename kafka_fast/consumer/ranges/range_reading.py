@@ -49,13 +49,13 @@ class RangeReading(ConsumerBase):
                 self._reading.assign(left)
             return len(left)
 
-    def late(self, what: str) -> KafkaTimeoutError:
+    def timeout_error(self, what: str) -> KafkaTimeoutError:
         """Return a timeout error that names the unread partitions, and why they are not read."""
         with self._turn:
             partitions = self._reading.intake.partitions
             why = self._core.control.why_waiting(partitions, self._core.now())
             unread = Reason(f"unread: {why.text}", why.cause)
-            return self._core.waits.late(what, None, unread)
+            return self._core.waits.timeout_error(what, None, unread)
 
     def drop(self) -> None:
         """End, where nobody may wait for it: without a group there is no goodbye. Any thread."""
@@ -98,7 +98,7 @@ class RangeProgress:
         if now != self._before:
             self._moved, self._before = time.monotonic(), now
         elif time.monotonic() - self._moved >= self._timeout:
-            raise self._consumer.late(f"nothing arrived for {self._timeout:g} s")
+            raise self._consumer.timeout_error(f"nothing arrived for {self._timeout:g} s")
 
 
 def describe(ranges: Mapping[TopicPartition, range]) -> str:

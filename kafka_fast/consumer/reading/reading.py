@@ -222,7 +222,7 @@ class Reading:
             if now >= deadline:
                 limit = self._waits.limit(began, deadline)
                 why = self._control.silence_of(partition, now)
-                raise self._waits.late(f"no {what} {limit}", began, why)
+                raise self._waits.timeout_error(f"no {what} {limit}", began, why)
             long.look(now, lambda at: self._describe(partition, began, deadline, at))
             # Group news does not end this wait: only a poll handles it.
             yield Wait(

@@ -38,7 +38,7 @@ from kafka_fast.logs import RECOVERY, Log, in_seconds
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 
-__all__ = ["About", "Reason", "Subject", "Trouble", "Troubles", "late"]
+__all__ = ["About", "Reason", "Subject", "Trouble", "Troubles", "timeout_error"]
 
 SETTLING = 5.0
 """Seconds for which errors are not logged that come while leaders move: metadata are stale, or the
@@ -345,7 +345,7 @@ def last_trouble(trouble: Trouble | None) -> Reason | None:
     return None if trouble is None else Reason(f"last trouble: {trouble}", trouble.error)
 
 
-def late(what: str, *reasons: Reason | None) -> KafkaTimeoutError:
+def timeout_error(what: str, *reasons: Reason | None) -> KafkaTimeoutError:
     """Return the error of a wait that timed out.
 
     Args:

@@ -26,7 +26,7 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control.connections.backoff import Backoff
 from kafka_fast.control.connections.connections import Connections
 from kafka_fast.control.connections.links import Link
-from kafka_fast.control.diagnosis.troubles import Reason, late
+from kafka_fast.control.diagnosis.troubles import Reason, timeout_error
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.coordinators import Coordinators
@@ -195,7 +195,7 @@ class Requester:
             if item.tries:
                 tries = count_of(item.tries, "attempt")
                 what = f"{call.call.describe(item.key)}: no answer in time ({tries})"
-            self._fail(call, item, late(what, self.why_waiting(call, item.key)), now)
+            self._fail(call, item, timeout_error(what, self.why_waiting(call, item.key)), now)
 
     def _spread(self, call: OpenCall[Any, V], now: float) -> None:
         """Make all nodes the items of a call, once the metadata name them."""

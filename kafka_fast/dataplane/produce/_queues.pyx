@@ -507,7 +507,7 @@ cdef class Queues:
         if self.guide is not None:
             self.guide.say(self, what, *self.oldest())
 
-    def late(self, str what, double since):
+    def timeout_error(self, str what, double since):
         """Return the error of a wait that was too long.
 
         Args:
@@ -517,7 +517,7 @@ cdef class Queues:
         queue_id, created, now = self.oldest()
         if self.guide is None:
             return KafkaTimeoutError(what)
-        return self.guide.late(self, what, queue_id, min(since, created), now)
+        return self.guide.timeout_error(self, what, queue_id, min(since, created), now)
 
     def deliver_soon(self):
         """From now on let every batch leave at once, as during a flush; waits for nothing."""

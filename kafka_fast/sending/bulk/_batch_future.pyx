@@ -18,7 +18,7 @@ from libc.stdlib cimport free
 from kafka_fast.dataplane.core.state cimport *
 from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.sending._awaiting cimport running_loop
-from kafka_fast.sending._causes cimport late, wrong_records
+from kafka_fast.sending._causes cimport timeout_error, wrong_records
 from kafka_fast.sending._delivery cimport wait_for
 from kafka_fast.sending._fields cimport check_callback
 from kafka_fast.sending._observers cimport (
@@ -357,9 +357,10 @@ cdef class BatchFuture:
             while not self.done():
                 item = &self.slices.items[self.ended]
                 if not wait_for(self.queues, item.batch, item.index, item.count, deadline):
-                    raise late(self.queues, f"the delivery of {self.record_count} records is not "
-                                            f"known in full after {timeout} s",
-                               item.batch, deadline - timeout)
+                    raise timeout_error(self.queues,
+                                        f"the delivery of {self.record_count} records is not "
+                                        f"known in full after {timeout} s",
+                                        item.batch, deadline - timeout)
         self.mark_seen()
         return True
 

@@ -100,7 +100,7 @@ def test_the_deadline_names_the_last_trouble(waits: Waits, clock: Clock, control
         clock.run(waits.wait(answer, 0.0, "counting"))
     assert isinstance(caught.value.__cause__, KafkaConnectionError)
     clock.time += 2.0
-    assert waits.late("late").__cause__ is None
+    assert waits.timeout_error("late").__cause__ is None
 
 
 def test_the_deadline_names_what_is_missing_and_who_is_silent(

@@ -58,7 +58,7 @@ class Told:
     def say(self, plane: Any, what: str, queue_id: int, created: float, now: float) -> None:
         self.said.append(what)
 
-    def late(
+    def timeout_error(
         self, plane: Any, what: str, queue_id: int, since: float, now: float
     ) -> KafkaTimeoutError:
         return KafkaTimeoutError(f"{what}; since {since:.0f}")

@@ -24,7 +24,7 @@ from kafka_fast.control.diagnosis.troubles import (
     Reason,
     Troubles,
     last_trouble,
-    late,
+    timeout_error,
 )
 from kafka_fast.errors import (
     KafkaConnectionError,
@@ -143,12 +143,14 @@ def test_the_last_one_of_any_node_or_of_some_subjects(troubles: Troubles) -> Non
 
 def test_a_wait_in_vain_has_text_and_cause_and_can_be_pickled(troubles: Troubles) -> None:
     troubles.note(NODE_1, REFUSED, 1.0)
-    error = late("no metadata", None, last_trouble(troubles.of(NODE_1)), Reason("and more"))
+    error = timeout_error(
+        "no metadata", None, last_trouble(troubles.of(NODE_1)), Reason("and more")
+    )
     assert str(error) == f"no metadata; last trouble: {REFUSED}; and more"
     assert str(error.__cause__) == str(REFUSED)
     assert error.__cause__ is not REFUSED
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
-    assert late("no metadata", None).__cause__ is None
+    assert timeout_error("no metadata", None).__cause__ is None
 
 
 def test_what_both_connections_to_bootstrap_servers_meet_is_told_once(
