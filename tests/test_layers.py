@@ -87,6 +87,7 @@ def test_a_clean_tree_is_clean(tmp_path: Path) -> None:
         "kafka_fast/control/metadata/cluster.py": "from kafka_fast import errors\nimport math\n",
         "kafka_fast/dataplane/core/_sender.pyx": '"""Never says with gil."""\ncimport cython\n',
         "kafka_fast/dataplane/core/_a.pyx": "from kafka_fast.dataplane.produce._b cimport c\n",
+        "kafka_fast/sending/bulk/_a.pyx": "from kafka_fast.sending.bulk._b cimport c\n",
         "src_c/kf_link.c": "/* recv and clock_gettime() come in. */\n#include <string.h>\n",
     }
     assert plant(tmp_path, files) == []
@@ -130,6 +131,21 @@ def test_a_clean_tree_is_clean(tmp_path: Path) -> None:
             "dataplane/produce/_a.pyx",
             "from kafka_fast.sending.bulk import _bulk",
             "_a.pyx:1: dataplane must not import sending",
+        ),
+        (
+            "sending/_a.pyx",
+            "from kafka_fast.sending.bulk import _bulk",
+            "_a.pyx:1: sending must not import sending.bulk",
+        ),
+        (
+            "sending/bulk/_a.pyx",
+            "cimport kafka_fast.dataplane.fetch.fetch",
+            "_a.pyx:1: sending must not import dataplane.fetch",
+        ),
+        (
+            "records/_a.pyx",
+            "from kafka_fast.dataplane.produce import _queues",
+            "_a.pyx:1: records must not import dataplane.produce",
         ),
         ("errors.py", "from kafka_fast import net", "errors must not import net"),
         ("__init__.py", "from kafka_fast.net import x", "kafka_fast must not import net"),
