@@ -159,15 +159,19 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
             if self._unread.the_iterator().has_next():
                 self._unread.reach()
             else:
-                handover = RecordHandover()
-                try:
-                    while not handover:
-                        await self._take(handover, ITERATION_WAIT, None)
-                    self._unread.go_on(handover)
-                except BaseException:  # a cancellation, too
-                    self._unread.take_back(handover)
-                    raise
+                await self._refill_loop()
         return loop.take_next()
+
+    async def _refill_loop(self) -> None:
+        """Wait for records without limit, and have the iterator go on with them."""
+        handover = RecordHandover()
+        try:
+            while not handover:
+                await self._take(handover, ITERATION_WAIT, None)
+            self._unread.go_on(handover)
+        except BaseException:  # a cancellation, too
+            self._unread.take_back(handover)
+            raise
 
     def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords[K_co, V_co]]:
         """Return an endless iterator over records of polls; as `kafka_fast.Consumer.batches`."""

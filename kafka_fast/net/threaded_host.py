@@ -194,9 +194,8 @@ class ThreadedHost:
 
     def make_loop_driver(self, plane: DataPlane) -> LoopDriver:
         """Return the driver for tasks of event loops."""
-        from kafka_fast.net.waiting.looping import (
-            LoopDriver,  # only programs that await import asyncio
-        )
+        # Here: only programs that await import asyncio.
+        from kafka_fast.net.waiting.looping import LoopDriver
 
         return LoopDriver(Wake(plane), self._loop_readers, self.now)
 

@@ -8,7 +8,7 @@ they are.
 
 That table is CPython's own affair. So a Python that is newer than those which were tried keeps its
 methods as they stand, and so does any with `KAFKA_FAST_SHORT_CALLS=0` in its environment. A call
-then costs a sixth more (68 to 79 ns), and an error about the name of an argument has no hint.
+then costs a little more, and an error about the name of an argument has no hint.
 """
 
 from cpython.object cimport PyObject

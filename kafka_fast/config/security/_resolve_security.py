@@ -33,9 +33,8 @@ def resolve_security(config: Config) -> dict[str, TlsSettings | SaslSettings | N
     tls: TlsSettings | None = None
     sasl: SaslSettings | None = None
     if "SSL" in protocol.split("_"):
-        from kafka_fast.config.security._resolve_tls import (
-            tls_settings,  # most imports need neither
-        )
+        # Here, as below: most imports need neither.
+        from kafka_fast.config.security._resolve_tls import tls_settings
 
         tls = tls_settings(config)
     if protocol.startswith("SASL"):
