@@ -1,4 +1,4 @@
-"""Build the extensions: every `kafka_fast/**/_*.pyx` is one; C_LIBRARIES says what they link.
+"""Build the extensions: every `kafka_fast/**/_*.pyx` is one, and links what it declares of C.
 
 `KAFKA_FAST_STRICT=1` makes errors of warnings and of what Cython hints at. For those who change the
 code: elsewhere a newer compiler, which warns of more, must not stop an installation.
@@ -42,68 +42,23 @@ STRICT = os.environ.get("KAFKA_FAST_STRICT", "0") == "1"
 SANITIZE = shlex.split(os.environ.get("KAFKA_FAST_SANITIZE", ""))
 DEBUG = os.environ.get("KAFKA_FAST_DEBUG", "0") == "1" or bool(SANITIZE)
 
-# Static library -> its sources in src_c/ and the extensions that link it. State that must exist
-# once (the chosen CRC path, for example) is linked by one extension, and the others cimport it from
-# there. The planes' shared state is functions over structs and holds nothing of its own, so each
-# extension that uses it links it.
-C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
-    "kf_crc32c": (["kf_crc32c.c"], ["_wire._checksum"]),
-    "kf_codecs": (
-        ["kf_compress.c", "kf_gzip.c", "kf_snappy.c", "kf_lz4.c", "kf_zstd.c"],
-        ["record._compress"],
-    ),
-    "kf_arrow": (["kf_arrow_build.c"], ["record._arrow_columns", "record._arrow_export"]),
-    "kf_tls": (["kf_tls.c", "kf_tls_context.c"], ["net.tls._tls"]),
-    "kf_planes": (
-        [
-            "kf_pool.c",
-            "kf_event.c",
-            "kf_plane.c",
-            "kf_producer.c",
-            "kf_batch.c",
-            "kf_queue.c",
-            "kf_split.c",
-            "kf_link.c",
-            "kf_frame.c",
-            "kf_fetch.c",
-        ],
-        [
-            "dataplane.fetch._chunk",
-            "records._reading",
-            "dataplane.core._sender_state",
-            "dataplane.produce._lists",
-            "dataplane.produce._losses",
-            "dataplane.produce._produce",
-            "dataplane.produce._outcomes",
-            "dataplane.core._links",
-            "dataplane.produce._drain",
-            "dataplane.fetch._fetch_request",
-            "dataplane.fetch._fetch_answer",
-            "dataplane.fetch._fetcher",
-            "dataplane.core._heartbeats",
-            "dataplane.fetch._fetch_commands",
-            "dataplane.fetch._streams",
-            "dataplane.core._wake",
-            "dataplane.core._commands",
-            "dataplane.core._sender",
-            "dataplane.core._plane",
-            "dataplane.produce._queues",
-            "sending._delivery",
-            "sending._observers",
-            "sending._partitioner",
-            "sending._accumulator",
-            "sending.bulk._batch_future",
-            "sending.bulk._bulk",
-            "sending.bulk._job",
-            "net._pump",
-            "net._compressor",
-            "net.tls._relayed",
-            "net.tls._tls",
-            "testing._memory",
-            "testing._tls_stand_in",
-        ],
-    ),
+# Static library -> its sources in src_c/. An extension links those whose headers it declares
+# (`linked_libraries`), and the linker takes from them only what it needs. State that must exist
+# once (the chosen CRC path, for example) is declared by one extension, and the others cimport it
+# from there. The planes' shared state is functions over structs and holds nothing of its own.
+C_LIBRARIES: dict[str, list[str]] = {
+    "kf_crc32c": ["kf_crc32c.c"],
+    "kf_codecs": ["kf_compress.c", "kf_gzip.c", "kf_snappy.c", "kf_lz4.c", "kf_zstd.c"],
+    "kf_arrow": ["kf_arrow_build.c"],
+    "kf_tls": ["kf_tls.c", "kf_tls_context.c"],
+    "kf_planes": [
+        *("kf_pool.c", "kf_event.c", "kf_plane.c", "kf_producer.c", "kf_batch.c", "kf_queue.c"),
+        *("kf_split.c", "kf_link.c", "kf_frame.c", "kf_fetch.c"),
+    ],
 }
+CIMPORT = re.compile(r"^\s*(?:from ([\w.]+) cimport (\([^)]*\)|[^#\n(]+)|cimport ([\w.]+))", re.M)
+DECLARED = re.compile(r'cdef extern from "(kf_\w+)\.h"')
+INCLUDED = re.compile(r'#include "(kf_\w+)\.h"')
 
 # Macro that says the library is there -> pkg-config name, header, linker name. zlib serves gzip
 # where libdeflate, which is faster, is missing.
@@ -328,8 +283,47 @@ def libraries(found: dict[str, Found]) -> list[tuple[str, dict[str, Any]]]:
                 "cflags": [*compile_args(), *OUR_WARNINGS, *ERRORS],
             },
         )
-        for name, (sources, _) in C_LIBRARIES.items()
+        for name, sources in C_LIBRARIES.items()
     ]
+
+
+def linked_libraries(module: Path) -> list[str]:
+    """Return the static libraries that a .pyx links, in the order in which the linker reads them.
+
+    They are those which define what its headers declare, and what those include: the headers that
+    it, its own .pxd, or a cimported .pxd of nothing but declarations names as `extern`. What it
+    cimports from another extension, that one links.
+    """
+    headers: set[str] = set()
+    waiting, seen = [module, module.with_suffix(".pxd")], set[Path]()
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not path.exists():
+            continue
+        seen.add(path)
+        text = path.read_text(encoding="utf-8")
+        headers.update(DECLARED.findall(text))
+        waiting += [file for file in cimported(text) if not file.with_suffix(".pyx").exists()]
+    names = [*headers]
+    for name in names:  # it grows meanwhile
+        for file in ((ROOT / "src_c" / name).with_suffix(suffix) for suffix in (".h", ".c")):
+            text = file.read_text(encoding="utf-8") if file.exists() else ""
+            names += sorted({*INCLUDED.findall(text)} - {*names})
+    return [
+        library
+        for library, sources in C_LIBRARIES.items()
+        if any(source.removesuffix(".c") in names for source in sources)
+    ]
+
+
+def cimported(text: str) -> Iterator[Path]:
+    """Yield the .pxd files of this package that a text in Cython may cimport from."""
+    for package, names, whole in CIMPORT.findall(text):
+        folder = ROOT.joinpath(*(package or whole).split("."))
+        yield folder.with_suffix(".pxd")
+        for name in names.strip("()").split(","):
+            if name.split():  # nothing follows the last comma in parentheses
+                yield folder / f"{name.split()[0]}.pxd"
 
 
 def extensions(found: dict[str, Found]) -> list[Extension]:
@@ -338,7 +332,7 @@ def extensions(found: dict[str, Found]) -> list[Extension]:
     for path in sorted((ROOT / "kafka_fast").rglob("_*.pyx")):
         relative = path.relative_to(ROOT)
         name = ".".join(relative.with_suffix("").parts)
-        linked = [library for library, (_, by) in C_LIBRARIES.items() if name[11:] in by]
+        linked = linked_libraries(path)
         made.append(
             Extension(
                 name,
