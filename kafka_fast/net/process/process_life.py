@@ -1,7 +1,8 @@
 """Clients that are still open when the process ends or forks.
 
     exit ─► end_clients: all begin at the same time ─► each is waited for ─► each gives up the rest
-         ─► after_clients: what was lost is told ─► the interpreter's end ─► the exit status
+         ─► after_clients: what was lost is told ─► threads that were just started have run
+         ─► the interpreter's end ─► the exit status
     fork ─► the child's inherited clients refuse everything
 
 Each core decides how to use the time that is left: a producer delivers the records that it has
@@ -25,6 +26,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from kafka_fast.net import _exit_status
+from kafka_fast.net.process import _detached
 from kafka_fast.net.process.registry import Registry
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 LOG_AFTER = 3.0
 """Seconds after which the log says what the end of the process waits for."""
+
+START_PATIENCE = 1.0
+"""Seconds in which a thread that was started runs, even on a machine that is very busy."""
 
 FINALIZE_PRIORITY = 10
 """Higher than that of the finalizers of multiprocessing's queues (-5), which a user's callbacks may
@@ -91,6 +96,7 @@ def end_clients() -> None:
         _ignore_ctrl_c()
     finally:
         with ExitStack() as steps:  # whatever one of them raises, the others are done as well
+            steps.callback(_detached.wait_for_starts, START_PATIENCE)  # the first comes last
             for step in after_clients:
                 steps.callback(step)
             for core in cores:
@@ -142,6 +148,7 @@ def _wait_for(core: ClientCore, began: float) -> None:
 
 
 def _mark_forked() -> None:
+    _detached.forget_starts()
     for core in living:
         core.mark_forked()
     living.clear()
