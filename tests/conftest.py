@@ -6,7 +6,8 @@ or Maven they are skipped with that reason, and fail where CI=true, because ther
 skipped silently. The same holds for tests marked `native_codec` in a build that has no library for
 the codec.
 Tests of a peer that has no wheels for this Python are skipped, too.
-Tests marked `not_under` are skipped under the sanitizers that they name (tests/sanitize).
+Tests marked `not_under` are skipped under the sanitizer that they name (tests/sanitize), or under the
+emulator of another processor (tests/platforms).
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ BROKER_FIXTURES = {
 
 IS_CI = os.environ.get("CI") == "true"
 
+UNDER = {os.environ.get("KAFKA_FAST_SANITIZER"), os.environ.get("KAFKA_FAST_EMULATOR") and "emulator"}
+"""What runs the tests, beside Python: a sanitizer, or the emulator of another processor."""
+
 MEANT_TO_LACK_CODECS = os.environ.get("KAFKA_FAST_NATIVE_CODECS") == "0"
 """Said by `make test-without-codecs`, whose build has no headers on purpose."""
 
@@ -104,9 +108,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     A codec that is missing is a failure with CI=true.
     """
     for mark in item.iter_markers("not_under"):
-        sanitizer, why = mark.args
-        if sanitizer == os.environ.get("KAFKA_FAST_SANITIZER"):
-            pytest.skip(f"not under the sanitizer for {sanitizer}: {why}")
+        what, why = mark.args
+        if what in UNDER:
+            pytest.skip(f"not under {what}: {why}")
     for mark in item.iter_markers("native_codec"):
         codec, why = mark.args
         if codec not in FOREIGN_CODECS:

@@ -58,10 +58,12 @@ PKG_CONFIG_SYSROOT_DIR=$root \
     SETUPTOOLS_EXT_SUFFIX=".cpython-${version/./}-$TRIPLET.so" _PYTHON_HOST_PLATFORM=linux-aarch64 \
     "$venv/bin/python" setup.py -q build_ext --inplace
 
-# The group `test`, without what has no wheels: a C package would have to be compiled across.
+# The groups `build` and `test`, without what has no wheels: a C package would have to be compiled
+# across.
 mapfile -t packages < <("$venv/bin/python" -c 'import tomllib
-for package in tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["test"]:
-    if not package.startswith("pyjks"):
+groups = tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]
+for package in [*groups["build"], *groups["test"]]:
+    if isinstance(package, str) and not package.startswith("pyjks"):
         print(package)')
 if ! cmp -s pyproject.toml "$root/site/pyproject.toml"; then
     rm -rf "$root/site"
@@ -70,4 +72,7 @@ if ! cmp -s pyproject.toml "$root/site/pyproject.toml"; then
         "${packages[@]}"
     cp pyproject.toml "$root/site"
 fi
-in_chroot env PYTHONPATH=/site:/checkout python3 -m pytest -q -p no:cacheprovider "$@"
+# Not by PYTHONPATH: tests give their children one of their own.
+printf '%s\n' /site /checkout > "$root/usr/lib/python3/dist-packages/kafka_fast_tests.pth"
+export KAFKA_FAST_EMULATOR=qemu
+in_chroot python3 -m pytest -q -p no:cacheprovider "$@"

@@ -83,6 +83,7 @@ GIB = 1 << 30
 
 
 @pytest.mark.not_under("thread", "it gives threads stacks of its own")
+@pytest.mark.not_under("emulator", "what waits, and on which stack, is the emulator's thread")
 def test_native_threads_have_a_stack_of_one_size_everywhere(tmp_path: Path) -> None:
     """Regression: they had the C library's default: what `ulimit -s` says or, in musl, 128 KiB."""
     _, most = resource.getrlimit(resource.RLIMIT_STACK)
