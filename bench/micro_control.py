@@ -40,7 +40,7 @@ from kafka_fast.net.process import process_life
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest
 from kafka_fast.types import OffsetAndMetadata
 from tests.unit.control.fake_machine import all_versions
 from tests.unit.control.metadata.large_cluster import LargeCluster

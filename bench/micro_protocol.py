@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
-from kafka_fast.protocol.apis.metadata import (
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,

@@ -20,23 +20,23 @@ from types import TracebackType
 from typing import TypeVar
 
 from kafka_fast.errors import KafkaConnectionError, KafkaTimeoutError, ProtocolError, broker_error
-from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafka_fast.protocol.apis.create_topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
 )
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.records.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
 )
-from kafka_fast.protocol.apis.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseTopic,
+from kafka_fast.protocol.apis.topics.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
 )
 from kafka_fast.protocol.frame import decode_response, encode_request
 from kafka_fast.protocol.schema import Request, Response

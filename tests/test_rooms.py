@@ -25,7 +25,6 @@ WIDE_FOLDERS = {
     "kafka_fast": (20, "public names, and the vocabulary of all layers"),
     "kafka_fast/cli": (18, "a command each, and what they share"),
     "kafka_fast/net": (16, "what every client consists of, and its threads"),
-    "kafka_fast/protocol/apis": (36, "an API each; to be sorted by subject before more come"),
     "kafka_fast/record": (16, "one format: its halves are not rooms"),
     "kafka_fast/spark": (19, "to be sorted into task and driver"),
     "kafka_fast/spark/source": (18, "to be sorted into planning and reading"),

@@ -15,12 +15,12 @@ from workload import NO_SECURITY, Scenario, Security
 
 from contenders import Contender, UnsupportedError
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.metadata import (
+from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,

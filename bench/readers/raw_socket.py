@@ -13,16 +13,16 @@ from contenders import UnsupportedError
 from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.cluster.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from kafka_fast.protocol.apis.records.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
-)
-from kafka_fast.protocol.apis.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
 )
 from readers import Reader
 

@@ -28,8 +28,8 @@ from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name
-from kafka_fast.protocol.apis.join_group import JoinGroupResponse
-from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponse
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupResponse
 from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.values import Value
 

@@ -30,8 +30,8 @@ from kafka_fast.control.messages import (
 from kafka_fast.dataplane.core import _plane
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.instants import NEVER
-from kafka_fast.protocol.apis.fetch import FetchRequest
-from kafka_fast.protocol.apis.produce import ProduceRequest
+from kafka_fast.protocol.apis.records.fetch import FetchRequest
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
 
 API_KEYS = {Awaited.PRODUCE: ProduceRequest.api_key, Awaited.FETCH: FetchRequest.api_key}
 

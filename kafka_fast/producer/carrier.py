@@ -35,7 +35,7 @@ from kafka_fast.dataplane.produce import _queues
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import Outcome
 from kafka_fast.net import carrier
-from kafka_fast.protocol.apis.produce import ProduceRequest
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
 
 _OUTCOMES = {
     Outcome.NOT_SENT: _queues.OUTCOME_NOT_SENT,

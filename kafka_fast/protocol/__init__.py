@@ -1,6 +1,6 @@
 """Kafka's messages as declarative tables, and their codec. Part of the public wire API.
 
-    apis/<api>.py        request and response of one API, for all versions
+    apis/<subject>/      a module for each API: its request and response, for all versions
     consumer, control    blobs inside messages and records: subscriptions, transaction markers
     headers, frame       headers before a body; whole frames for client and broker
     versions             which version to speak with a broker

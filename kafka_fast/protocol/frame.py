@@ -22,10 +22,10 @@ from typing import NamedTuple, TypeVar
 from kafka_fast.errors import ErrorCode, MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import headers
 from kafka_fast.protocol._decode import decode_as_brokers_do, decode_front
-from kafka_fast.protocol.apis import MODULES, api_name, request_class, response_class
-from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
-from kafka_fast.protocol.apis.fetch import FetchRequest, FetchTopic
-from kafka_fast.protocol.apis.produce import ProduceRequest, TopicProduceData
+from kafka_fast.protocol.apis import api_name, request_class, response_class
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsResponse
+from kafka_fast.protocol.apis.records.fetch import FetchRequest, FetchTopic
+from kafka_fast.protocol.apis.records.produce import ProduceRequest, TopicProduceData
 from kafka_fast.protocol.schema import Buffer, Request, Response
 
 R = TypeVar("R", bound=Response)
@@ -138,7 +138,12 @@ def decode_request(frame: Buffer, *, as_brokers_do: bool = False) -> tuple[Reque
     if len(view) < _HEADER.size:
         raise MalformedError(f"a request frame of {len(view)} bytes is shorter than its header")
     api_key, version, correlation_id = _HEADER.unpack_from(view)
-    if api_key not in MODULES or version not in request_class(api_key).versions:
+    request: type[Request] | None
+    try:
+        request = request_class(api_key)
+    except KeyError:
+        request = None
+    if request is None or version not in request.versions:
         header = RequestHeader(api_key, version, correlation_id, None)
         raise UnsupportedVersionError(
             f"a request for {api_name(api_key)} v{version}, which is not supported", header=header
@@ -147,7 +152,6 @@ def decode_request(frame: Buffer, *, as_brokers_do: bool = False) -> tuple[Reque
     program = headers.RequestHeader.program(request_header_version(api_key, version))
     read, pos = read_front(program, view)
     header = RequestHeader(api_key, version, correlation_id, read.client_id)
-    request = request_class(api_key)
     if as_brokers_do:
         return header, decode_as_brokers_do(request.program(version), view[pos:])[0]
     return header, request.decode(view[pos:], version)

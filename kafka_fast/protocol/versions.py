@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol.apis import api_name
-from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafka_fast.protocol.schema import Request, Versions
 
 PRODUCE, END_TXN, TXN_OFFSET_COMMIT = 0, 26, 28

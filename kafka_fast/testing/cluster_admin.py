@@ -15,35 +15,41 @@ from types import TracebackType
 from typing import TypeVar
 
 from kafka_fast.errors import ErrorCode, broker_error, error_name
-from kafka_fast.protocol.apis.alter_user_scram_credentials import (
+from kafka_fast.protocol.apis.cluster.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from kafka_fast.protocol.apis.security.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     ScramCredentialUpsertion,
 )
-from kafka_fast.protocol.apis.create_acls import (
+from kafka_fast.protocol.apis.security.create_acls import (
     AclCreation,
     CreateAclsRequest,
     CreateAclsResponse,
 )
-from kafka_fast.protocol.apis.create_topics import (
+from kafka_fast.protocol.apis.security.describe_acls import (
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
+from kafka_fast.protocol.apis.security.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafka_fast.protocol.apis.security.sasl_handshake import (
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from kafka_fast.protocol.apis.topics.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from kafka_fast.protocol.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from kafka_fast.protocol.apis.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from kafka_fast.protocol.apis.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
-from kafka_fast.protocol.apis.sasl_authenticate import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-)
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafka_fast.protocol.frame import decode_response, encode_request
 from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.testing.broker.acls import AclRule, Operation, ResourceType

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafka_fast.protocol.apis.alter_user_scram_credentials import ScramCredentialUpsertion
+from kafka_fast.protocol.apis.security.alter_user_scram_credentials import ScramCredentialUpsertion
 from kafka_fast.testing.broker.acls import AclRule, acl_rules
 from kafka_fast.testing.broker_jars import DEFAULT_VERSION, release
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority

@@ -21,8 +21,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis import response_class
-from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
-from kafka_fast.protocol.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis.records.fetch import (
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
 
 FOLDER = Path(__file__).parent / "hostile" / "frame"
 MIB = 1 << 20

@@ -12,13 +12,13 @@ import struct
 from typing import Any
 
 from kafka_fast.protocol import consumer, control, headers
-from kafka_fast.protocol.apis import MODULES, request_class, response_class
+from kafka_fast.protocol.apis import api_keys, request_class, response_class
 from kafka_fast.protocol.schema import Field, Message, Struct
 
 #: Every message that has a table.
 MESSAGES: list[type[Message]] = [
-    *(request_class(key) for key in MODULES),
-    *(response_class(key) for key in MODULES),
+    *(request_class(key) for key in api_keys()),
+    *(response_class(key) for key in api_keys()),
     headers.RequestHeader,
     headers.ResponseHeader,
     consumer.ConsumerProtocolSubscription,

@@ -8,12 +8,15 @@ import pytest
 
 from kafka_fast.errors import ErrorCode
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.metadata import MetadataRequest
-from kafka_fast.protocol.apis.sasl_authenticate import (
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.security.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
 )
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_fast.protocol.apis.security.sasl_handshake import (
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 from kafka_fast.protocol.schema import Request
 from tests.sim.worlds.guard import MECHANISM, Admitted, Guard, LoginPlan
 

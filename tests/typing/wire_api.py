@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import assert_type
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
 from kafka_fast.protocol.frame import decode_response, encode_request
 from kafka_fast.record import Codec, RecordBatch, RecordBatchBuilder, read_batches
 

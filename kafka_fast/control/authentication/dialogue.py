@@ -35,11 +35,14 @@ from kafka_fast.errors import (
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name
-from kafka_fast.protocol.apis.sasl_authenticate import (
+from kafka_fast.protocol.apis.security.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
 )
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_fast.protocol.apis.security.sasl_handshake import (
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 from kafka_fast.protocol.schema import NO_VERSIONS, Request, Response
 from kafka_fast.values import Value
 

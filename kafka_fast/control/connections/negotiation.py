@@ -22,8 +22,8 @@ from kafka_fast.errors import (
     broker_error,
 )
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafka_fast.protocol.apis.metadata import MetadataRequest
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
 from kafka_fast.protocol.schema import Request, Versions
 from kafka_fast.protocol.versions import ApiVersions, retry_version
 

@@ -15,9 +15,9 @@ from typing import TypeAlias
 from kafka_fast.control.connections.connection_key import BOOTSTRAP, ConnectionKey
 from kafka_fast.control.diagnosis.outages import QUIET
 from kafka_fast.errors import KafkaError, ProtocolError, UnsupportedVersionError
-from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorResponse
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse
-from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
+from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdResponse
 
 UNREADABLE_PATIENCE = 3.0
 """Seconds after which a row of unreadable answers is told."""

@@ -20,7 +20,7 @@ from kafka_fast.errors import (
     UnreadableBatchError,
     broker_error,
 )
-from kafka_fast.protocol.apis.fetch import PartitionData
+from kafka_fast.protocol.apis.records.fetch import PartitionData
 from kafka_fast.protocol.schema import Buffer
 from kafka_fast.types import TopicPartition
 

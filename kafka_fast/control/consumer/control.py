@@ -57,7 +57,7 @@ from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
-from kafka_fast.protocol.apis.fetch import FetchRequest
+from kafka_fast.protocol.apis.records.fetch import FetchRequest
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = get_logger("kafka_fast.consumer")

@@ -40,7 +40,7 @@ from kafka_fast.control.metadata.metadata import NO_TOPIC_ID, Node
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.fetch import FetchRequest
+from kafka_fast.protocol.apis.records.fetch import FetchRequest
 from kafka_fast.types import TopicPartition
 
 STARTS_AT_ONCE = 500

@@ -10,13 +10,13 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.leader_call import LeaderCall
 from kafka_fast.errors import KafkaError
-from kafka_fast.protocol.apis.list_offsets import (
+from kafka_fast.protocol.apis.records.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,

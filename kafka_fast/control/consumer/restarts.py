@@ -50,7 +50,7 @@ from kafka_fast.errors import BrokerError, KafkaError, ProtocolError, error_name
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger, some_of
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
+from kafka_fast.protocol.apis.records.fetch import FetchResponse, PartitionData
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.consumer")

@@ -49,7 +49,7 @@ from kafka_fast.control.requests.meanings import (
 )
 from kafka_fast.errors import CommitFailedError, ErrorCode, KafkaError, broker_error
 from kafka_fast.logs import get_logger
-from kafka_fast.protocol.apis.offset_commit import (
+from kafka_fast.protocol.apis.groups.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

@@ -32,7 +32,7 @@ from kafka_fast.control.requests.meanings import (
     worst,
 )
 from kafka_fast.errors import ErrorCode, KafkaError, ProtocolError, broker_error
-from kafka_fast.protocol.apis.offset_fetch import (
+from kafka_fast.protocol.apis.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,

@@ -20,12 +20,12 @@ from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.control.requests.meanings import MOVED
 from kafka_fast.control.requests.targets import Coordinator, CoordinatorKind
 from kafka_fast.errors import ERRORS, KafkaError, UnsupportedVersionError, broker_error
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
-from kafka_fast.protocol.apis.join_group import JoinGroupRequest
-from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest
-from kafka_fast.protocol.apis.offset_commit import OffsetCommitRequest
-from kafka_fast.protocol.apis.offset_fetch import OffsetFetchRequest
-from kafka_fast.protocol.apis.sync_group import SyncGroupRequest
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest
+from kafka_fast.protocol.apis.groups.leave_group import LeaveGroupRequest
+from kafka_fast.protocol.apis.groups.offset_commit import OffsetCommitRequest
+from kafka_fast.protocol.apis.groups.offset_fetch import OffsetFetchRequest
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequest
 from kafka_fast.protocol.schema import Request, Response
 
 R = TypeVar("R", bound=Response)

@@ -29,8 +29,8 @@ from kafka_fast.errors import (
     UnsupportedVersionError,
     broker_error,
 )
-from kafka_fast.protocol.apis import consumer_group_describe as newer
-from kafka_fast.protocol.apis import describe_groups as classic
+from kafka_fast.protocol.apis.groups import consumer_group_describe as newer
+from kafka_fast.protocol.apis.groups import describe_groups as classic
 from kafka_fast.protocol.consumer import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

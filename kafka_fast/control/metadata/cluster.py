@@ -43,7 +43,7 @@ from kafka_fast.control.metadata.topology import Topology
 from kafka_fast.errors import ErrorCode, KafkaError, ProtocolError, broker_error
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG, count_of, get_logger, some_of
-from kafka_fast.protocol.apis.metadata import (
+from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

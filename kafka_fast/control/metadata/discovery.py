@@ -32,7 +32,7 @@ from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.errors import BrokerError, KafkaError, UnsupportedVersionError, broker_error
 from kafka_fast.instants import LONG_AGO
 from kafka_fast.logs import get_logger
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
 
 logger = get_logger("kafka_fast.metadata")
 

@@ -19,7 +19,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from kafka_fast.errors import ErrorCode, KafkaError
-from kafka_fast.protocol.apis.metadata import MetadataResponsePartition, MetadataResponseTopic
+from kafka_fast.protocol.apis.cluster.metadata import (
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from kafka_fast.types import PartitionInfo, TopicPartition
 from kafka_fast.values import Value, field, replace
 

@@ -32,7 +32,7 @@ from kafka_fast.control.metadata.metadata import (
 )
 from kafka_fast.errors import ERRORS, BrokerError, ErrorCode, broker_error
 from kafka_fast.logs import get_logger
-from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponseTopic
 from kafka_fast.values import replace
 
 __all__ = ["Topology"]

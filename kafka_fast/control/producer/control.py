@@ -65,7 +65,7 @@ from kafka_fast.errors import (
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG, LongWait, Waiting, get_logger, in_seconds, some_of
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,

@@ -20,7 +20,10 @@ from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
 from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.errors import KafkaError
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kafka_fast.protocol.apis.transactions.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 
 LAST_EPOCH = 32767
 """The highest epoch, which Kafka keeps for itself: a producer gets a new id instead."""

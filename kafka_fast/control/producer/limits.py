@@ -25,7 +25,7 @@ from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.logs import get_logger
-from kafka_fast.protocol.apis.describe_configs import (
+from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,

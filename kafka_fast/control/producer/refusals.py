@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.errors import BrokerError, broker_error
-from kafka_fast.protocol.apis.produce import PartitionProduceResponse
+from kafka_fast.protocol.apis.records.produce import PartitionProduceResponse
 from kafka_fast.types import TopicPartition
 
 ANY_RECORD = -1

@@ -27,7 +27,7 @@ from kafka_fast.control.producer.messages import (
 )
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.produce import ProduceRequest
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 

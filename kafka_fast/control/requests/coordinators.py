@@ -35,10 +35,10 @@ from kafka_fast.control.requests.targets import AnyNode, Coordinator, Coordinato
 from kafka_fast.errors import KafkaError, ProtocolError, broker_error
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
-from kafka_fast.protocol.apis.find_coordinator import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import (
     Coordinator as FoundCoordinator,
 )
-from kafka_fast.protocol.apis.find_coordinator import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )

@@ -9,7 +9,7 @@ from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER
 from kafka_fast.net.probe.certificates import CertificateFacts
 from kafka_fast.net.probe.release import Release
-from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
 from kafka_fast.values import Value, field
 
 __all__ = ["Probed", "Step", "TlsFacts"]

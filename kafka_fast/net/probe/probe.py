@@ -38,13 +38,16 @@ from kafka_fast.net.probe.stream import Stream
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
 from kafka_fast.net.work import LoginWork
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
-from kafka_fast.protocol.apis.sasl_authenticate import (
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.security.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
 )
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_fast.protocol.apis.security.sasl_handshake import (
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 
 __all__ = ["Probe"]
 

@@ -7,7 +7,7 @@ each API: a guess, because brokers that are not Apache Kafka have a mixture of t
 
 from __future__ import annotations
 
-from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsResponse
 from kafka_fast.values import Value
 
 __all__ = ["Release", "release_of"]

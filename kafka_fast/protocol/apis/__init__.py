@@ -1,56 +1,29 @@
-"""One module per API: the tables of its request and its response.
+"""One module per API, in a folder per subject: the tables of its request and its response.
+
+    cluster        brokers, versions, coordinators      groups         classic, KIP-848, offsets
+    topics         topics and partitions                share_groups   KIP-932
+    configs        what is configured                   security       logins, ACLs, credentials
+    records        records in and out, offsets          telemetry      KIP-714
+    transactions   producer ids, transactions
+
+An API belongs here as soon as a module below defines its request and response: nothing lists the
+modules. Looking an API up by its number imports no module if the API is in use already, and
+otherwise all of them, once.
 
 Messages and their structs have the names of Apache's definitions, so
-`apis.produce.TopicProduceData` is what the Java client knows by that name. A struct name that
-request and response both use has the message's name in front: `ShareFetchRequestFetchTopic`.
+`apis.records.produce.TopicProduceData` is what the Java client knows by that name. A struct name
+that request and response both use has the message's name in front: `ShareFetchRequestFetchTopic`.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any
+from typing import TypeVar
 
 from kafka_fast.protocol.schema import Request, Response
 
-#: API key -> module of this package.
-MODULES = {
-    0: "produce",
-    1: "fetch",
-    2: "list_offsets",
-    3: "metadata",
-    8: "offset_commit",
-    9: "offset_fetch",
-    10: "find_coordinator",
-    11: "join_group",
-    12: "heartbeat",
-    13: "leave_group",
-    14: "sync_group",
-    15: "describe_groups",
-    17: "sasl_handshake",
-    18: "api_versions",
-    19: "create_topics",
-    20: "delete_topics",
-    21: "delete_records",
-    22: "init_producer_id",
-    23: "offset_for_leader_epoch",
-    24: "add_partitions_to_txn",
-    25: "add_offsets_to_txn",
-    26: "end_txn",
-    28: "txn_offset_commit",
-    29: "describe_acls",
-    30: "create_acls",
-    32: "describe_configs",
-    36: "sasl_authenticate",
-    51: "alter_user_scram_credentials",
-    68: "consumer_group_heartbeat",
-    69: "consumer_group_describe",
-    71: "get_telemetry_subscriptions",
-    72: "push_telemetry",
-    76: "share_group_heartbeat",
-    78: "share_fetch",
-    79: "share_acknowledge",
-}
+M = TypeVar("M", Request, Response)
 
 
 @functools.cache
@@ -60,8 +33,7 @@ def request_class(api_key: int) -> type[Request]:
     Raises:
         KeyError: there is no table for this API.
     """
-    message: type[Request] = _message(api_key, "Request")
-    return message
+    return _message(Request, api_key)
 
 
 @functools.cache
@@ -71,16 +43,55 @@ def response_class(api_key: int) -> type[Response]:
     Raises:
         KeyError: there is no table for this API.
     """
-    message: type[Response] = _message(api_key, "Response")
+    return _message(Response, api_key)
+
+
+@functools.cache
+def api_name(api_key: int) -> str:
+    """Return an API's name for messages: "Produce"; "API 99" if there is no table for it."""
+    try:
+        return request_class(api_key).__name__.removesuffix("Request")
+    except KeyError:
+        return f"API {api_key}"
+
+
+@functools.cache
+def api_keys() -> tuple[int, ...]:
+    """Return the numbers of all APIs that have a table, in order."""
+    _import_all()
+    return tuple(sorted(_imported(Request)))
+
+
+def _message(kind: type[M], api_key: int) -> type[M]:
+    message = _imported(kind).get(api_key)
+    if message is None:
+        _import_all()
+        message = _imported(kind)[api_key]
     return message
 
 
-def _message(api_key: int, suffix: str) -> Any:
-    module = importlib.import_module(f"{__name__}.{MODULES[api_key]}")
-    return getattr(module, api_name(api_key) + suffix)
+def _imported(kind: type[M]) -> dict[int, type[M]]:
+    """Return the messages of a kind that this process has imported, by their API's number.
+
+    Raises:
+        TypeError: two modules claim one number.
+    """
+    messages: dict[int, type[M]] = {}
+    for message in kind.__subclasses__():
+        if not message.__module__.startswith(f"{__name__}."):
+            continue  # somebody else's table, as a test's
+        first = messages.setdefault(message.api_key, message)
+        if first is not message:
+            raise TypeError(
+                f"API {message.api_key} is declared twice: {first.__module__}.{first.__name__} "
+                f"and {message.__module__}.{message.__name__}"
+            )
+    return messages
 
 
-def api_name(api_key: int) -> str:
-    """Return an API's name for messages: "Produce"; "API 99" if there is no table for it."""
-    module = MODULES.get(api_key)
-    return f"API {api_key}" if module is None else module.title().replace("_", "")
+@functools.cache
+def _import_all() -> None:
+    import pkgutil  # it costs a client's start more than this package
+
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        importlib.import_module(module.name)

@@ -8,7 +8,7 @@ from kafka_fast.errors import (
     UnknownLeaderEpoch,
     UnknownTopicOrPartition,
 )
-from kafka_fast.protocol.apis import fetch, produce
+from kafka_fast.protocol.apis.records import fetch, produce
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.state import ClusterState, Node
 from kafka_fast.testing.broker.topics import Partition, Topic

@@ -19,7 +19,7 @@ from kafka_fast.errors import (
     FetchSessionTopicIdError,
     InvalidFetchSessionEpoch,
 )
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.records.fetch import (
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,

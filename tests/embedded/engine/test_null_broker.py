@@ -16,30 +16,33 @@ import pytest
 
 from kafka_fast.errors import UsageError
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from kafka_fast.protocol.apis.records.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
 )
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from kafka_fast.protocol.apis.list_offsets import (
+from kafka_fast.protocol.apis.records.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from kafka_fast.protocol.apis.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
+)
+from kafka_fast.protocol.apis.transactions.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
 )
 from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.record import read_batches

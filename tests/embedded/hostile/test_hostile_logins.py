@@ -24,16 +24,19 @@ from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.net import work
 from kafka_fast.net.login import kerberos, making, tokens
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import (
+from kafka_fast.protocol.apis.cluster.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from kafka_fast.protocol.apis.sasl_authenticate import (
+from kafka_fast.protocol.apis.security.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
 )
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_fast.protocol.apis.security.sasl_handshake import (
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 from kafka_fast.protocol.schema import Response
 from kafka_fast.testing.broker.sasl.dialogue import SaslDialogue
 from kafka_fast.testing.broker.security import TokenClaims

@@ -32,10 +32,10 @@ from kafka_fast.errors import (
     UnreleasedInstanceId,
     UnsupportedVersionError,
 )
-from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponseTopicPartitions as AssignedIds,
 )
-from kafka_fast.protocol.apis.join_group import JoinGroupResponseMember
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponseMember
 from kafka_fast.protocol.consumer import ConsumerProtocolAssignment
 from kafka_fast.protocol.consumer import ConsumerProtocolAssignmentTopicPartition as AssignedTopic
 from kafka_fast.protocol.schema import encode_versioned

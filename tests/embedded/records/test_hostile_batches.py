@@ -16,7 +16,7 @@ import pytest
 
 from kafka_fast import Consumer, TopicPartition
 from kafka_fast.errors import UnreadableBatchError
-from kafka_fast.protocol.apis.fetch import AbortedTransaction
+from kafka_fast.protocol.apis.records.fetch import AbortedTransaction
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.log import StoredBatch

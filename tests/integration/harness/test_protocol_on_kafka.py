@@ -17,26 +17,13 @@ import pytest
 
 from kafka_fast.errors import error_name
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis import (
-    MODULES,
-    api_name,
-    api_versions,
-    create_topics,
-    delete_topics,
-    describe_acls,
-    fetch,
-    find_coordinator,
-    init_producer_id,
-    join_group,
-    list_offsets,
-    metadata,
-    offset_commit,
-    offset_fetch,
-    offset_for_leader_epoch,
-    produce,
-    request_class,
-    response_class,
-)
+from kafka_fast.protocol.apis import api_keys, api_name, request_class, response_class
+from kafka_fast.protocol.apis.cluster import api_versions, find_coordinator, metadata
+from kafka_fast.protocol.apis.groups import join_group, offset_commit, offset_fetch
+from kafka_fast.protocol.apis.records import fetch, list_offsets, offset_for_leader_epoch, produce
+from kafka_fast.protocol.apis.security import describe_acls
+from kafka_fast.protocol.apis.topics import create_topics, delete_topics
+from kafka_fast.protocol.apis.transactions import init_producer_id
 from kafka_fast.protocol.schema import Message, Request, Struct
 from kafka_fast.protocol.versions import ApiVersions, retry_version
 from tests.waiting import eventually
@@ -239,9 +226,10 @@ def error_codes(message: Struct) -> Iterator[int]:
                 yield from error_codes(item)
 
 
-@pytest.mark.parametrize("api_key", MODULES, ids=api_name)
+@pytest.mark.parametrize("api_key", api_keys(), ids=api_name)
 def test_every_version_is_understood(api_key, link, offered, topic):
-    request, name = request_class(api_key), MODULES[api_key]
+    request = request_class(api_key)
+    name = request.__module__.rsplit(".", maxsplit=1)[1]
     highest = offered.highest(request)
     if highest is None:
         older = offered.version(metadata.MetadataRequest) < metadata.MetadataRequest.stable

@@ -6,25 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
-from kafka_fast.protocol.apis.join_group import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorRequest
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest
+from kafka_fast.protocol.apis.groups.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
-from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest, MemberIdentity
-from kafka_fast.protocol.apis.offset_commit import (
+from kafka_fast.protocol.apis.groups.leave_group import LeaveGroupRequest, MemberIdentity
+from kafka_fast.protocol.apis.groups.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kafka_fast.protocol.apis.offset_fetch import (
+from kafka_fast.protocol.apis.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from kafka_fast.protocol.apis.sync_group import (
+from kafka_fast.protocol.apis.groups.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,

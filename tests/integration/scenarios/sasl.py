@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest
-from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateRequest
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest
+from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateRequest
+from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeRequest
 from tests.integration.scenarios.wire import WireClient, connected
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}

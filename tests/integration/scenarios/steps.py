@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.create_topics import (
+from kafka_fast.protocol.apis.records.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafka_fast.protocol.apis.topics.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreatableTopicResult,
     CreateTopicsRequest,
 )
-from kafka_fast.protocol.apis.delete_topics import (
+from kafka_fast.protocol.apis.topics.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from kafka_fast.protocol.apis.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
+from kafka_fast.protocol.apis.transactions.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
 )
 from kafka_fast.record import Record, read_batches
 from tests.integration.scenarios.wire import WireClient

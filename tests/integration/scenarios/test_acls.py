@@ -9,47 +9,47 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.protocol.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kafka_fast.protocol.apis.create_topics import CreatableTopic, CreateTopicsRequest
-from kafka_fast.protocol.apis.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from kafka_fast.protocol.apis.delete_topics import DeleteTopicsRequest
-from kafka_fast.protocol.apis.describe_configs import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from kafka_fast.protocol.apis.describe_groups import DescribeGroupsRequest
-from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest
-from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest, MemberIdentity
-from kafka_fast.protocol.apis.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from kafka_fast.protocol.apis.metadata import MetadataRequest
-from kafka_fast.protocol.apis.offset_commit import (
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafka_fast.protocol.apis.groups.describe_groups import DescribeGroupsRequest
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafka_fast.protocol.apis.groups.leave_group import LeaveGroupRequest, MemberIdentity
+from kafka_fast.protocol.apis.groups.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kafka_fast.protocol.apis.offset_fetch import (
+from kafka_fast.protocol.apis.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequest
+from kafka_fast.protocol.apis.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafka_fast.protocol.apis.records.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from kafka_fast.protocol.apis.sync_group import SyncGroupRequest
+from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic, CreateTopicsRequest
+from kafka_fast.protocol.apis.topics.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest
+from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
 from kafka_fast.protocol.schema import Request
 from kafka_fast.testing.broker.security import Security
 from kafka_fast.testing.broker.server import EmbeddedKafka

@@ -9,11 +9,11 @@ from contextlib import ExitStack
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
-from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest, MemberIdentity
-from kafka_fast.protocol.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorRequest
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafka_fast.protocol.apis.groups.leave_group import LeaveGroupRequest, MemberIdentity
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.integration.scenarios.groups import (
     JOIN,
     SYNC,

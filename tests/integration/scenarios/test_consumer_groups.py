@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from kafka_fast.protocol.apis.create_topics import CreatableTopic
+from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic
 from tests.integration.scenarios.groups import Member, commit, fetch_offsets, ready, stable, until
 from tests.integration.scenarios.steps import create, new_topic, tell_coordinator, unique_name
 from tests.integration.scenarios.wire import WireClient, connected

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.consumer_group_describe import ConsumerGroupDescribeRequest
-from kafka_fast.protocol.apis.consumer_group_describe import DescribedGroup as ConsumerGroup
-from kafka_fast.protocol.apis.describe_groups import DescribedGroup, DescribeGroupsRequest
+from kafka_fast.protocol.apis.groups.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafka_fast.protocol.apis.groups.consumer_group_describe import DescribedGroup as ConsumerGroup
+from kafka_fast.protocol.apis.groups.describe_groups import DescribedGroup, DescribeGroupsRequest
 from tests.integration.scenarios.groups import Member, commit, ready, until
 from tests.integration.scenarios.steps import new_topic, tell_coordinator, unique_name
 from tests.integration.scenarios.test_consumer_groups import Consumer

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.records.fetch import (
     FetchPartition,
     FetchRequest,
     FetchTopic,

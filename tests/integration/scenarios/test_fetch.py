@@ -8,21 +8,21 @@ import pytest
 
 from kafka_fast import errors
 from kafka_fast.protocol import frame as framing
-from kafka_fast.protocol.apis.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafka_fast.protocol.apis.list_offsets import (
+from kafka_fast.protocol.apis.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafka_fast.protocol.apis.records.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
+)
+from kafka_fast.protocol.apis.topics.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
 )
 from kafka_fast.record import read_batches
 from tests.integration.scenarios.steps import (

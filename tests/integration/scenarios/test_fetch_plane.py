@@ -16,7 +16,7 @@ from kafka_fast.dataplane.fetch._chunk import chunk_done
 from kafka_fast.dataplane.fetch._streams import EVENT_FETCH_PUNT, Streams, topic_format
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.delete_topics import DeleteTopicState
+from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicState
 from kafka_fast.record import read_batches
 from tests.integration.scenarios.steps import delete
 from tests.integration.scenarios.wire import WireClient, batch

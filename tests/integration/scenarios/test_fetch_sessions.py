@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.create_topics import CreatableTopic
-from kafka_fast.protocol.apis.delete_topics import DeleteTopicState
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.records.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
     ForgottenTopic,
 )
+from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic
+from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicState
 from tests.integration.scenarios.steps import UNKNOWN_ID, create, delete, new_topic
 from tests.integration.scenarios.wire import WireClient, batch, connected
 

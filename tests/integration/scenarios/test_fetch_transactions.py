@@ -14,14 +14,19 @@ from typing import Protocol
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.add_partitions_to_txn import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorRequest
+from kafka_fast.protocol.apis.records.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    PartitionData,
+)
+from kafka_fast.protocol.apis.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from kafka_fast.protocol.apis.end_txn import EndTxnRequest
-from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
-from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest
+from kafka_fast.protocol.apis.transactions.end_txn import EndTxnRequest
+from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
 from kafka_fast.record import ControlType, build_control_batch, read_batches
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.integration.scenarios.groups import until

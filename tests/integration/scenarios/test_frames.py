@@ -10,8 +10,8 @@ import pytest
 
 from kafka_fast import errors
 from kafka_fast.protocol import frame as framing
-from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafka_fast.protocol.apis.metadata import MetadataRequest
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
 from tests.integration.scenarios.steps import (
     LATEST,
     list_offset,

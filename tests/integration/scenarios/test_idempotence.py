@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest
+from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
 from tests.integration.scenarios.steps import (
     new_producer,
 )

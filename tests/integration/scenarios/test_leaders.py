@@ -9,10 +9,10 @@ from typing import Protocol
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.create_topics import CreatableTopic, CreatableTopicConfig
-from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
-from kafka_fast.protocol.apis.produce import PartitionProduceResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponseTopic
+from kafka_fast.protocol.apis.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafka_fast.protocol.apis.records.produce import PartitionProduceResponse
+from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic, CreatableTopicConfig
 from kafka_fast.record import read_batches
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.real_kafka import RealKafka

@@ -11,8 +11,8 @@ import pytest
 
 from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis import api_name, request_class
-from kafka_fast.protocol.apis.metadata import MetadataRequest
-from kafka_fast.protocol.apis.produce import ProduceRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
 from kafka_fast.testing.broker.versions import FETCH, METADATA, OFFERED, PRODUCE
 from tests.integration.scenarios.wire import WireClient, connected
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.delete_topics import DeleteTopicState
-from kafka_fast.protocol.apis.offset_fetch import (
+from kafka_fast.protocol.apis.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
+from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicState
 from tests.integration.scenarios.groups import (
     Member,
     commit,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.metadata import MetadataRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
 from kafka_fast.testing.broker.sasl.tokens import write_token
 from kafka_fast.testing.broker.security import MECHANISMS, Security
 from kafka_fast.testing.broker.server import EmbeddedKafka

@@ -7,19 +7,19 @@ import time
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.create_topics import (
+from kafka_fast.protocol.apis.configs.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafka_fast.protocol.apis.topics.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreatableTopicResult,
 )
-from kafka_fast.protocol.apis.delete_records import (
+from kafka_fast.protocol.apis.topics.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
-)
-from kafka_fast.protocol.apis.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
 )
 from kafka_fast.record import RecordBatchBuilder
 from tests.integration.scenarios.steps import create, new_topic, unique_name

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreatableTopicConfig,
-)
-from kafka_fast.protocol.apis.delete_topics import (
-    DeleteTopicState,
-)
-from kafka_fast.protocol.apis.describe_configs import (
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataRequestTopic
+from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResult,
 )
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataRequestTopic
+from kafka_fast.protocol.apis.topics.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+)
+from kafka_fast.protocol.apis.topics.delete_topics import (
+    DeleteTopicState,
+)
 from tests.integration.scenarios.steps import (
     NO_ID,
     UNKNOWN_ID,

@@ -15,23 +15,28 @@ from kafka_fast._wire._checksum import crc32c
 from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis import response_class
-from kafka_fast.protocol.apis.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
-from kafka_fast.protocol.apis.metadata import (
+from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseTopic,
 )
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    PartitionData,
+)
+from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     TopicProduceData,
+)
+from kafka_fast.protocol.apis.topics.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
 )
 from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.record import RecordBatchBuilder

@@ -18,8 +18,8 @@ import confluent_kafka.admin
 import pytest
 
 from kafka_fast.errors import SaslAuthenticationFailed
-from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateRequest
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest
+from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateRequest
+from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeRequest
 from kafka_fast.testing.secure_kafka import LISTENERS, MECHANISMS, SASL_LISTENERS, SecureKafka
 from tests.integration.scenarios.sasl import log_in
 from tests.integration.scenarios.wire import connected

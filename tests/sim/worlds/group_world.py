@@ -16,7 +16,7 @@ import random
 from dataclasses import dataclass, field
 
 from kafka_fast.control.consumer.partition import FetchState
-from kafka_fast.protocol.apis.list_offsets import ListOffsetsResponse
+from kafka_fast.protocol.apis.records.list_offsets import ListOffsetsResponse
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.groups.classic import ClassicGroup

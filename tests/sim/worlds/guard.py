@@ -22,12 +22,15 @@ from typing import NamedTuple
 from kafka_fast.control.authentication.mechanism import Conversation, Work
 from kafka_fast.errors import ErrorCode
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsRequest
-from kafka_fast.protocol.apis.sasl_authenticate import (
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion, ApiVersionsRequest
+from kafka_fast.protocol.apis.security.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
 )
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_fast.protocol.apis.security.sasl_handshake import (
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 from kafka_fast.protocol.schema import Response
 from kafka_fast.testing.broker.connection import FrameBuffer
 from tests.sim.worlds.clock import Clock

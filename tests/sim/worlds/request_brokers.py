@@ -10,32 +10,29 @@ import random
 from typing import Any
 
 from kafka_fast.errors import ErrorCode
-from kafka_fast.protocol.apis import (
-    MODULES,
-    create_topics,
-    describe_groups,
-    list_offsets,
-    metadata,
-    request_class,
-)
-from kafka_fast.protocol.apis.api_versions import (
+from kafka_fast.protocol.apis import api_keys, request_class
+from kafka_fast.protocol.apis.cluster import metadata
+from kafka_fast.protocol.apis.cluster.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from kafka_fast.protocol.apis.describe_configs import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import (
+    Coordinator as FoundCoordinator,
+)
+from kafka_fast.protocol.apis.cluster.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from kafka_fast.protocol.apis.find_coordinator import (
-    Coordinator as FoundCoordinator,
-)
-from kafka_fast.protocol.apis.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
-from kafka_fast.protocol.apis.init_producer_id import (
+from kafka_fast.protocol.apis.groups import describe_groups
+from kafka_fast.protocol.apis.records import list_offsets
+from kafka_fast.protocol.apis.topics import create_topics
+from kafka_fast.protocol.apis.transactions.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
@@ -218,6 +215,6 @@ def _versions() -> ApiVersionsResponse:
             min_version=request_class(key).versions[0],
             max_version=request_class(key).versions[-1],
         )
-        for key in MODULES
+        for key in api_keys()
     ]
     return ApiVersionsResponse(api_keys=keys)

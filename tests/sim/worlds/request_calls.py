@@ -16,13 +16,15 @@ from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.requests.targets import AllNodes, OneNode, Target
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER
-from kafka_fast.protocol.apis import create_topics, describe_groups, list_offsets
-from kafka_fast.protocol.apis.describe_configs import (
+from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
-from kafka_fast.protocol.apis.init_producer_id import (
+from kafka_fast.protocol.apis.groups import describe_groups
+from kafka_fast.protocol.apis.records import list_offsets
+from kafka_fast.protocol.apis.topics import create_topics
+from kafka_fast.protocol.apis.transactions.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )

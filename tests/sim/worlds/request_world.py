@@ -44,9 +44,9 @@ from kafka_fast.control.requests.targets import (
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.create_topics import CreateTopicsRequest
-from kafka_fast.protocol.apis.describe_groups import DescribeGroupsRequest
-from kafka_fast.protocol.apis.list_offsets import ListOffsetsRequest
+from kafka_fast.protocol.apis.groups.describe_groups import DescribeGroupsRequest
+from kafka_fast.protocol.apis.records.list_offsets import ListOffsetsRequest
+from kafka_fast.protocol.apis.topics.create_topics import CreateTopicsRequest
 from tests.sim.worlds.request_brokers import (
     FIRST_PORT,
     GROUPS,

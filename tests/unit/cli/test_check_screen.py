@@ -17,7 +17,7 @@ from kafka_fast.errors import KafkaConnectionError, TlsError
 from kafka_fast.net.probe import CertificateFacts, ClusterProbe, Probed, Release, Step, TlsFacts
 from kafka_fast.net.tls.causes import Failure
 from kafka_fast.net.tls.connector import told
-from kafka_fast.protocol.apis.metadata import MetadataResponse, MetadataResponseBroker
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse, MetadataResponseBroker
 from kafka_fast.values import replace
 
 PAGE = Path(__file__).parents[3] / "docs" / "command-line.md"

@@ -24,8 +24,8 @@ from kafka_fast.control.messages import (
 )
 from kafka_fast.control.messages import CloseReason as Reason
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis import MODULES, request_class
-from kafka_fast.protocol.apis.api_versions import (
+from kafka_fast.protocol.apis import api_keys, request_class
+from kafka_fast.protocol.apis.cluster.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -152,7 +152,7 @@ def all_versions(max_versions: Mapping[int, int] | None = None) -> ApiVersionsRe
         max_versions: by API key, where it knows no later version.
     """
     limits = max_versions or {}
-    known = ((key, request_class(key).versions) for key in MODULES)
+    known = ((key, request_class(key).versions) for key in api_keys())
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(

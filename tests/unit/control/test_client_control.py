@@ -15,7 +15,7 @@ from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.instants import NEVER
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata.metadata_answers import answer, broker, topic
 

@@ -21,10 +21,10 @@ from kafka_fast.control.messages import (
 )
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
-from kafka_fast.protocol.apis.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGroupResponse
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequest, SyncGroupResponse
 
 VERSION = 3
 BEAT = HeartbeatRequest(group_id="g", generation_id=5, member_id="m")

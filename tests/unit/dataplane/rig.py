@@ -15,7 +15,7 @@ from kafka_fast.dataplane.produce._queues import (
     Queues,
 )
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import schema
-from kafka_fast.protocol.apis.metadata import (
+from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

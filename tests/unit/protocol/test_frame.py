@@ -6,22 +6,22 @@ import pytest
 
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis import MODULES, request_class
-from kafka_fast.protocol.apis.api_versions import (
+from kafka_fast.protocol.apis import api_keys, request_class
+from kafka_fast.protocol.apis.cluster.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
     FinalizedFeatureKey,
 )
-from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest
-from kafka_fast.protocol.apis.txn_offset_commit import TxnOffsetCommitRequest
+from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeRequest
+from kafka_fast.protocol.apis.transactions.txn_offset_commit import TxnOffsetCommitRequest
 
 
 def test_request_header_v1_golden_bytes():
@@ -53,7 +53,7 @@ def test_header_versions():
     assert frame.response_header_version(17, 1) == 0
 
 
-@pytest.mark.parametrize("api_key", MODULES)
+@pytest.mark.parametrize("api_key", api_keys())
 def test_every_request_passes_from_a_client_to_a_broker(api_key):
     cls = request_class(api_key)
     for version in range(cls.versions.low, cls.versions.high + 1):

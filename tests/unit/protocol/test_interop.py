@@ -13,14 +13,14 @@ import random
 
 import pytest
 
-from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
-from kafka_fast.protocol.apis.metadata import (
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,

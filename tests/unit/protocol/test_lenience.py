@@ -7,7 +7,7 @@ import pytest
 from kafka_fast.errors import MalformedError
 from kafka_fast.protocol import schema
 from kafka_fast.protocol._decode import decode_as_brokers_do
-from kafka_fast.protocol.apis.produce import ProduceRequest
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
 from kafka_fast.protocol.frame import decode_request, encode_request
 from kafka_fast.protocol.schema import Message, Struct, array, struct
 from tests.unit.protocol.test_codec import uvarint

@@ -8,16 +8,16 @@ import pickle
 import pytest
 
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
-from kafka_fast.protocol.apis import MODULES, api_name, request_class, response_class
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis import api_keys, api_name, request_class, response_class
+from kafka_fast.protocol.apis.records.produce import (
     LeaderIdAndEpoch,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     TopicProduceData,
 )
-from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateRequest
+from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateRequest
+from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
 from kafka_fast.protocol.consumer import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -128,7 +128,7 @@ def test_unstable_versions_are_not_for_use():
     assert ProduceRequest.stable == ProduceRequest.versions.high
 
 
-@pytest.mark.parametrize("api_key", MODULES)
+@pytest.mark.parametrize("api_key", api_keys())
 def test_every_api_has_a_request_and_a_response_of_the_same_versions(api_key):
     request, response = request_class(api_key), response_class(api_key)
     assert request.__name__ == api_name(api_key) + "Request"

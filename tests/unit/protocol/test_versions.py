@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.errors import UnsupportedVersionError
-from kafka_fast.protocol.apis.api_versions import (
+from kafka_fast.protocol.apis.cluster.api_versions import (
     ApiVersion,
     ApiVersionsResponse,
     FinalizedFeatureKey,
 )
-from kafka_fast.protocol.apis.end_txn import EndTxnRequest
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest
-from kafka_fast.protocol.apis.metadata import MetadataRequest
-from kafka_fast.protocol.apis.produce import ProduceRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
+from kafka_fast.protocol.apis.transactions.end_txn import EndTxnRequest
+from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
 from kafka_fast.protocol.schema import Versions
 from kafka_fast.protocol.versions import TRANSACTION_V1_CLAMPS, ApiVersions, retry_version
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.instants import NEVER
-from kafka_fast.protocol.apis.leave_group import LeaveGroupResponse
+from kafka_fast.protocol.apis.groups.leave_group import LeaveGroupResponse
 from kafka_fast.values import Value
 
 GOODBYE_PATIENCE = 5.0

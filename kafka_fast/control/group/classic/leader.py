@@ -34,8 +34,8 @@ from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import Topic
 from kafka_fast.instants import NEVER
-from kafka_fast.protocol.apis.join_group import JoinGroupResponse
-from kafka_fast.protocol.apis.sync_group import SyncGroupRequestAssignment
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponse
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequestAssignment
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 

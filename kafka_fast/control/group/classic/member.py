@@ -53,7 +53,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import Waiting, all_of, get_logger
-from kafka_fast.protocol.apis.join_group import JoinGroupRequestProtocol
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequestProtocol
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.group")

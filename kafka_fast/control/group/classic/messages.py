@@ -19,14 +19,14 @@ from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.errors import MalformedError
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
-from kafka_fast.protocol.apis.join_group import (
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest
+from kafka_fast.protocol.apis.groups.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
-from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest, MemberIdentity
-from kafka_fast.protocol.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafka_fast.protocol.apis.groups.leave_group import LeaveGroupRequest, MemberIdentity
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kafka_fast.protocol.consumer import (
     ConsumerProtocolAssignment,
     ConsumerProtocolAssignmentTopicPartition,

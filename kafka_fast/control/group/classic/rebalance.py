@@ -31,8 +31,8 @@ from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.errors import ErrorCode, KafkaError, MalformedError
 from kafka_fast.instants import NEVER
-from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
-from kafka_fast.protocol.apis.sync_group import SyncGroupRequestAssignment, SyncGroupResponse
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGroupResponse
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequestAssignment, SyncGroupResponse
 from kafka_fast.protocol.schema import Response
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value

@@ -15,8 +15,8 @@ from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity
 from kafka_fast.errors import ErrorCode, KafkaError
-from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
-from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatResponse
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGroupResponse
 
 
 class Session:

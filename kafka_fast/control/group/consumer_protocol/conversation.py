@@ -26,7 +26,7 @@ from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.requests.meanings import MOVED
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
-from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )

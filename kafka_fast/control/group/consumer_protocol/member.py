@@ -43,7 +43,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import Waiting, get_logger
-from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from kafka_fast.types import TopicPartition

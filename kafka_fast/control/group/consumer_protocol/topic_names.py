@@ -19,7 +19,7 @@ from kafka_fast.control.requests.meanings import Done, Meaning, Retry
 from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error
 from kafka_fast.logs import get_logger
-from kafka_fast.protocol.apis.metadata import (
+from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

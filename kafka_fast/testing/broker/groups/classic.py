@@ -19,8 +19,8 @@ from kafka_fast.errors import (
     RebalanceInProgress,
     UnknownMemberId,
 )
-from kafka_fast.protocol.apis.join_group import JoinGroupResponse
-from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponse
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupResponse
 from kafka_fast.testing.broker.groups.generations import Generations, State
 from kafka_fast.testing.broker.groups.members import Member, Protocols
 from kafka_fast.testing.broker.groups.reply import Reply

@@ -16,8 +16,8 @@ import enum
 from dataclasses import dataclass, replace
 
 from kafka_fast.errors import NotCoordinator, RebalanceInProgress, UnknownMemberId
-from kafka_fast.protocol.apis.join_group import JoinGroupResponse, JoinGroupResponseMember
-from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponse, JoinGroupResponseMember
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupResponse
 from kafka_fast.testing.broker.groups.host import Action, GroupHost
 from kafka_fast.testing.broker.groups.members import Member, Members
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsResponse
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.handlers import (
     api_versions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kafka_fast.errors import InvalidRequest, RebootstrapRequired, UnsupportedVersion
-from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion, ApiVersionsResponse
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.versions import API_VERSIONS, OFFERED, PRODUCE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafka_fast.errors import BrokerError
-from kafka_fast.protocol.apis.consumer_group_describe import (
+from kafka_fast.protocol.apis.groups.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.errors import BrokerError, InvalidRequest, UnsupportedAssignor
-from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -10,7 +10,7 @@ from kafka_fast.errors import (
     InvalidRequest,
     TopicAuthorizationFailed,
 )
-from kafka_fast.protocol.apis.create_topics import (
+from kafka_fast.protocol.apis.topics.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,

@@ -8,7 +8,7 @@ from kafka_fast.errors import (
     PolicyViolation,
     UnknownTopicOrPartition,
 )
-from kafka_fast.protocol.apis.delete_records import (
+from kafka_fast.protocol.apis.topics.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafka_fast.errors import BrokerError, InvalidRequest
-from kafka_fast.protocol.apis.delete_topics import (
+from kafka_fast.protocol.apis.topics.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,

@@ -9,7 +9,7 @@ from kafka_fast.errors import (
     UnknownTopicOrPartition,
     broker_error,
 )
-from kafka_fast.protocol.apis.describe_configs import (
+from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,

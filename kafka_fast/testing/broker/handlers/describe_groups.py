@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.errors import BrokerError, GroupIdNotFound
-from kafka_fast.protocol.apis.describe_groups import (
+from kafka_fast.protocol.apis.groups.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsRequest,

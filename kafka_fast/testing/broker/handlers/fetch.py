@@ -18,7 +18,7 @@ from kafka_fast.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.records.fetch import (
     AbortedTransaction,
     EpochEndOffset,
     FetchPartition,

@@ -13,7 +13,7 @@ from kafka_fast.errors import (
     TransactionalIdAuthorizationFailed,
     UnsupportedVersion,
 )
-from kafka_fast.protocol.apis.find_coordinator import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.errors import BrokerError, GroupIdNotFound, UnknownMemberId
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.request import Request
 

@@ -8,7 +8,10 @@ from kafka_fast.errors import (
     TransactionalIdAuthorizationFailed,
     UnsupportedVersion,
 )
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kafka_fast.protocol.apis.transactions.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka_fast.testing.broker.request import Request
 

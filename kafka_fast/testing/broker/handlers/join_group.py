@@ -8,7 +8,7 @@ from kafka_fast.errors import (
     InvalidSessionTimeout,
     UnknownMemberId,
 )
-from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGroupResponse
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.classic import Join
 from kafka_fast.testing.broker.groups.reply import Reply

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.errors import BrokerError, GroupIdNotFound, UnknownMemberId
-from kafka_fast.protocol.apis.leave_group import (
+from kafka_fast.protocol.apis.groups.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MemberResponse,

@@ -11,7 +11,7 @@ from kafka_fast.errors import (
     UnknownTopicOrPartition,
     UnsupportedVersion,
 )
-from kafka_fast.protocol.apis.list_offsets import (
+from kafka_fast.protocol.apis.records.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,

@@ -8,7 +8,7 @@ from kafka_fast.errors import (
     LeaderNotAvailable,
     UnknownTopicOrPartition,
 )
-from kafka_fast.protocol.apis.metadata import (
+from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

@@ -12,7 +12,7 @@ from kafka_fast.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_fast.protocol.apis.offset_commit import (
+from kafka_fast.protocol.apis.groups.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

@@ -10,7 +10,7 @@ from kafka_fast.errors import (
     UnknownTopicId,
     UnstableOffsetCommit,
 )
-from kafka_fast.protocol.apis.offset_fetch import (
+from kafka_fast.protocol.apis.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

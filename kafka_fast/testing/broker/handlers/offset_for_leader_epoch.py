@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.errors import BrokerError, UnknownTopicOrPartition
-from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,

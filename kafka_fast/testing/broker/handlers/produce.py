@@ -17,7 +17,7 @@ from kafka_fast.errors import (
     UnsupportedVersion,
     error_name,
 )
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.errors import IllegalSaslState
-from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateResponse
+from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateResponse
 from kafka_fast.testing.broker.request import Request
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.errors import IllegalSaslState
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeResponse
+from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeResponse
 from kafka_fast.testing.broker.request import Request
 
 

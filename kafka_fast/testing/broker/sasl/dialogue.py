@@ -21,9 +21,9 @@ from kafka_fast.errors import (
     UnsupportedSaslMechanism,
 )
 from kafka_fast.protocol.apis import api_name
-from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
-from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateResponse
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeResponse
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsResponse
+from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateResponse
+from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeResponse
 from kafka_fast.protocol.frame import RequestHeader
 from kafka_fast.testing.broker.request import CloseConnectionError
 from kafka_fast.testing.broker.sasl.mechanisms import (

@@ -9,12 +9,15 @@ from kafka_fast.control.authentication.mechanism import Conversation, Work
 from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.errors import ErrorCode
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
-from kafka_fast.protocol.apis.sasl_authenticate import (
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis.security.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
 )
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_fast.protocol.apis.security.sasl_handshake import (
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 
 HANDSHAKE = SaslHandshakeRequest.api_key
 AUTHENTICATE = SaslAuthenticateRequest.api_key

@@ -21,7 +21,7 @@ from kafka_fast.errors import (
     MalformedError,
 )
 from kafka_fast.instants import NEVER
-from kafka_fast.protocol.apis.api_versions import ApiVersion
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion
 from tests.unit.control.authentication.scripted import (
     AUTHENTICATE,
     HANDSHAKE,

@@ -16,7 +16,7 @@ from kafka_fast.control.messages import CloseLink, OpenLink, ResolveHost, SendRa
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
 from kafka_fast.testing.broker.cluster import Cluster as BrokerCluster
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.broker.versions import KAFKA_2_1, KAFKA_2_8, METADATA

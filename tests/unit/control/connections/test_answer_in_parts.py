@@ -13,7 +13,7 @@ from kafka_fast.control.metadata import cluster as cluster_module
 from kafka_fast.control.metadata.cluster import PARTITIONS_AT_ONCE, Cluster
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.instants import NEVER
-from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
 from tests.unit.control.metadata.metadata_answers import answer, broker, make_topic_id, topic
 from tests.unit.control.metadata.test_cluster_properties import ANSWERS, NAMES
 

@@ -29,12 +29,12 @@ from kafka_fast.errors import (
     UsageError,
 )
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import (
+from kafka_fast.protocol.apis.cluster.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from kafka_fast.protocol.apis.metadata import MetadataRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
 
 E = TypeVar("E", bound=ConnectionOutput)
 FOREVER = float("inf")

@@ -31,7 +31,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsResponse
 from tests.unit.control.authentication.scripted import (
     SASL_APIS,
     Scripted,

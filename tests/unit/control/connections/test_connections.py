@@ -44,8 +44,8 @@ from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.errors import AuthenticationError, KafkaError, TlsError
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
 from kafka_fast.values import replace
 from tests.unit.control.authentication.scripted import (
     SASL_APIS,

@@ -21,8 +21,12 @@ from kafka_fast.errors import (
     ProtocolError,
 )
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.fetch import (
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,

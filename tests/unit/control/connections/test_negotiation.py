@@ -16,14 +16,14 @@ from kafka_fast.errors import (
     UnsupportedVersionError,
 )
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import (
+from kafka_fast.protocol.apis.cluster.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
     FinalizedFeatureKey,
 )
-from kafka_fast.protocol.apis.metadata import MetadataRequest
-from kafka_fast.protocol.apis.produce import ProduceRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
 
 V0_REFUSAL = struct.Struct(">ihi")
 

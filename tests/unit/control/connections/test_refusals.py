@@ -10,7 +10,7 @@ from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.control.connections.refusals import Refusals
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError, TlsError
-from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsResponse
 
 NODE_1 = ConnectionKey(Role.DATA, 1)
 

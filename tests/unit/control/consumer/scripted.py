@@ -13,34 +13,34 @@ from kafka_fast.control.consumer.messages import (
     StreamRow,
 )
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.fetch import (
-    FetchableTopicResponse,
-    FetchResponse,
-    PartitionData,
-)
-from kafka_fast.protocol.apis.find_coordinator import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from kafka_fast.protocol.apis.list_offsets import (
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-)
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
-from kafka_fast.protocol.apis.offset_fetch import (
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+from kafka_fast.protocol.apis.records.fetch import (
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+from kafka_fast.protocol.apis.records.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
     EpochEndOffset as EpochEnd,
 )
-from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,

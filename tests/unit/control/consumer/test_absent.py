@@ -11,7 +11,7 @@ from kafka_fast.control.consumer.absent import ABSENT_PATIENCE, CONFIRMATIONS
 from kafka_fast.control.consumer.messages import PartitionFailed, PartitionFound
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.errors import ErrorCode, NoOffsetForPartitionError, UnknownTopicOrPartition
-from kafka_fast.protocol.apis.metadata import MetadataRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
 from kafka_fast.types import TopicPartition
 from tests.unit.control.consumer.scripted import T0, T1, Cluster, asked, make, starts
 from tests.unit.control.fake_machine import FakeMachine

@@ -11,10 +11,10 @@ from kafka_fast.control.consumer.messages import StartStream, StreamRow, Streams
 from kafka_fast.control.consumer.partition import FetchState, Position
 from kafka_fast.control.messages import Throttled
 from kafka_fast.errors import ErrorCode
-from kafka_fast.protocol.apis.fetch import EpochEndOffset
-from kafka_fast.protocol.apis.list_offsets import ListOffsetsRequest
-from kafka_fast.protocol.apis.offset_fetch import OffsetFetchRequest
-from kafka_fast.protocol.apis.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from kafka_fast.protocol.apis.groups.offset_fetch import OffsetFetchRequest
+from kafka_fast.protocol.apis.records.fetch import EpochEndOffset
+from kafka_fast.protocol.apis.records.list_offsets import ListOffsetsRequest
+from kafka_fast.protocol.apis.records.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from tests.unit.control.consumer.scripted import (
     OUT_OF_RANGE,
     T0,

@@ -11,11 +11,11 @@ from kafka_fast.control.consumer.messages import (
     generation,
 )
 from kafka_fast.control.consumer.partition import Position
-from kafka_fast.protocol.apis.list_offsets import (
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.records.list_offsets import (
     ListOffsetsRequest,
 )
-from kafka_fast.protocol.apis.metadata import MetadataRequest
-from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
 )
 from tests.unit.control.consumer.scripted import (

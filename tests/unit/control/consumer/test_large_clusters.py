@@ -20,8 +20,8 @@ from kafka_fast.control.consumer.partition import FetchState, Position
 from kafka_fast.control.consumer.restarts import PIECE
 from kafka_fast.control.requests.leader_call import PARTITIONS_PER_REQUEST
 from kafka_fast.control.requests.requester import ITEMS_AT_ONCE
-from kafka_fast.protocol.apis.list_offsets import ListOffsetsRequest
-from kafka_fast.protocol.apis.offset_fetch import OffsetFetchRequest
+from kafka_fast.protocol.apis.groups.offset_fetch import OffsetFetchRequest
+from kafka_fast.protocol.apis.records.list_offsets import ListOffsetsRequest
 from kafka_fast.types import TopicPartition
 from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata.large_cluster import COMMITTED, LargeCluster

@@ -24,12 +24,12 @@ from kafka_fast.errors import (
     OffsetOutOfRangeError,
     TopicAuthorizationFailed,
 )
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.records.fetch import (
     EpochEndOffset,
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
-from kafka_fast.protocol.apis.metadata import MetadataRequest
 from tests.unit.control.consumer.scripted import (
     NOT_LEADER,
     OUT_OF_RANGE,

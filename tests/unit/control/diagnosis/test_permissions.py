@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_fast.control.diagnosis import permissions
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.errors import ErrorCode, error_description
-from kafka_fast.protocol.apis import MODULES, api_name
+from kafka_fast.protocol.apis import api_keys, api_name
 
 
 def test_a_refusal_names_what_is_needed() -> None:
@@ -25,4 +25,4 @@ def test_other_errors_need_no_permission() -> None:
 
 def test_the_table_has_names_of_apis() -> None:
     named = {api for _, api in permissions._NEEDED}
-    assert named <= {api_name(key) for key in MODULES}
+    assert named <= {api_name(key) for key in api_keys()}

@@ -16,7 +16,7 @@ from kafka_fast.control.diagnosis.troubles import About, Troubles
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.errors import KafkaConnectionError, NotEnoughReplicas
-from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
 from kafka_fast.types import TopicPartition
 from tests.unit.control.metadata.metadata_answers import answer, topic
 

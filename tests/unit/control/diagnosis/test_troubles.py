@@ -35,7 +35,7 @@ from kafka_fast.errors import (
     broker_error,
 )
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
 from kafka_fast.types import TopicPartition
 
 T0 = TopicPartition("t", 0)

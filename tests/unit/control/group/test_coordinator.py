@@ -6,10 +6,10 @@ import pytest
 
 from kafka_fast.control.connections.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.errors import KafkaConnectionError
-from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest
-from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
-from kafka_fast.protocol.apis.list_offsets import ListOffsetsRequest
-from kafka_fast.protocol.apis.offset_fetch import OffsetFetchRequest
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest
+from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorRequest
+from kafka_fast.protocol.apis.groups.offset_fetch import OffsetFetchRequest
+from kafka_fast.protocol.apis.records.list_offsets import ListOffsetsRequest
 from tests.unit.control.consumer.scripted import T0, T1, Cluster, asked, make, starts
 from tests.unit.control.fake_machine import FakeMachine
 

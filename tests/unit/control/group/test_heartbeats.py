@@ -8,7 +8,7 @@ import pytest
 
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.errors import KafkaConnectionError
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 BODY, EXPECTED, OTHER = HeartbeatRequest(), HeartbeatResponse(), HeartbeatResponse(error_code=27)
 LINK: Any = "a link"

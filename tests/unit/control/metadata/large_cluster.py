@@ -12,44 +12,44 @@ from kafka_fast.control.connections.connection_key import ConnectionKey
 from kafka_fast.control.consumer.messages import FetchPunt, StreamRow
 from kafka_fast.control.consumer.partition import AssignedPartition
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.fetch import (
-    FetchableTopicResponse,
-    FetchResponse,
-    LeaderIdAndEpoch,
-    PartitionData,
-)
-from kafka_fast.protocol.apis.find_coordinator import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from kafka_fast.protocol.apis.list_offsets import (
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-)
-from kafka_fast.protocol.apis.metadata import (
+from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kafka_fast.protocol.apis.offset_commit import (
+from kafka_fast.protocol.apis.groups.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from kafka_fast.protocol.apis.offset_fetch import (
+from kafka_fast.protocol.apis.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+from kafka_fast.protocol.apis.records.fetch import (
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    PartitionData,
+)
+from kafka_fast.protocol.apis.records.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,

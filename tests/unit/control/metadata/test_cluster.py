@@ -13,7 +13,7 @@ from kafka_fast.control.metadata.metadata import (
     TopicRecreated,
 )
 from kafka_fast.errors import ProtocolError, RebootstrapRequired
-from kafka_fast.protocol.apis.metadata import MetadataResponse, MetadataResponseTopic
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse, MetadataResponseTopic
 from tests.unit.control.metadata.metadata_answers import answer, broker, make_topic_id, topic
 
 A, B = make_topic_id(1), make_topic_id(2)

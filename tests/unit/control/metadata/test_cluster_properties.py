@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kafka_fast.config import producer_settings
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import ClusterChanges, LeaderHint
-from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
 from tests.unit.control.metadata.metadata_answers import NO_ID, answer, broker, make_topic_id, topic
 
 SETTINGS = producer_settings({"bootstrap.servers": "b:1"})

@@ -24,7 +24,7 @@ from kafka_fast.control.metadata.discovery import ASK_AGAIN_AFTER
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.control.requests.any_node import SILENT_CLUSTER_PATIENCE, SILENT_NODE_PATIENCE
 from kafka_fast.instants import NEVER
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata.metadata_answers import answer, broker, topic
 

@@ -29,8 +29,8 @@ from kafka_fast.control.producer.messages import (
 from kafka_fast.control.producer.verdicts import ProducerIdentity
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
-from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
 from tests.unit.control.metadata.metadata_answers import answer, broker, topic
 
 

@@ -7,7 +7,7 @@ from kafka_fast.control.producer.identity import LAST_EPOCH, IdentityKeeper
 from kafka_fast.control.producer.verdicts import ProducerIdentity
 from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, UnsupportedVersionError
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse
+from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdResponse
 from tests.unit.control.requests.rig import REQUEST_TIMEOUT, Rig, request_of
 
 

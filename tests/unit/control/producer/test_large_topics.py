@@ -10,7 +10,7 @@ from kafka_fast.config import producer_settings
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.control.producer.messages import BatchRow, ProducePunt, RouteWanted
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.produce import (
     LeaderIdAndEpoch,
     PartitionProduceResponse,
     ProduceResponse,

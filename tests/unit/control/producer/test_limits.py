@@ -14,7 +14,7 @@ from kafka_fast.control.producer.limits import (
 )
 from kafka_fast.control.producer.messages import BatchRow
 from kafka_fast.errors import ErrorCode
-from kafka_fast.protocol.apis.describe_configs import (
+from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,

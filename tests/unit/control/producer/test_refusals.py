@@ -12,7 +12,10 @@ from kafka_fast.control.producer.refusals import (
     wrong_records,
 )
 from kafka_fast.errors import ErrorCode, InvalidRecord
-from kafka_fast.protocol.apis.produce import BatchIndexAndErrorMessage, PartitionProduceResponse
+from kafka_fast.protocol.apis.records.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+)
 from kafka_fast.types import TopicPartition
 
 T0 = TopicPartition("t", 0)

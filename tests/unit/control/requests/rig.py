@@ -20,8 +20,8 @@ from kafka_fast.control.requests.requester import Requester
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import LONG_AGO
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis import MODULES, request_class
-from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis import api_keys, request_class
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion, ApiVersionsResponse
 from kafka_fast.types import TopicPartition
 
 BACKOFF, BACKOFF_MAX = 0.1, 1.0
@@ -87,7 +87,7 @@ class Rig:
 
     def open(self, node_id: int, role: Role = Role.DATA, **versions: int) -> Link:
         """Have a link to a node; `versions` limits APIs by their message's name."""
-        named = {request_class(key).__name__: key for key in MODULES}
+        named = {request_class(key).__name__: key for key in api_keys()}
         limits = {named[f"{name}Request"]: limit for name, limit in versions.items()}
         offered = [
             ApiVersion(
@@ -95,7 +95,7 @@ class Rig:
                 min_version=request_class(key).versions[0],
                 max_version=limits.get(key, request_class(key).versions[-1]),
             )
-            for key in MODULES
+            for key in api_keys()
             if limits.get(key, 0) >= 0
         ]
         key = ConnectionKey(role, node_id)

@@ -10,7 +10,7 @@ from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.targets import CoordinatorKind
 from kafka_fast.errors import ErrorCode, KafkaConnectionError, KafkaError
-from kafka_fast.protocol.apis.find_coordinator import Coordinator, FindCoordinatorResponse
+from kafka_fast.protocol.apis.cluster.find_coordinator import Coordinator, FindCoordinatorResponse
 from tests.unit.control.requests.rig import BACKOFF, Rig, request_of
 
 GROUP = CoordinatorKind.GROUP

@@ -29,7 +29,7 @@ from kafka_fast.errors import (
     UnsupportedVersionError,
 )
 from kafka_fast.instants import NEVER
-from kafka_fast.protocol.apis.describe_groups import (
+from kafka_fast.protocol.apis.groups.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,

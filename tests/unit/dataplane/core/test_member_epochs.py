@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from kafka_fast.dataplane.core._plane import EVENT_RESPONSE
 from kafka_fast.errors import UsageError
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGroupResponse
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig
 
 TOKEN, BETWEEN = 9, 10

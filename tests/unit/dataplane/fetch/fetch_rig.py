@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import NO_END, Streams, topic_format
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.records.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,

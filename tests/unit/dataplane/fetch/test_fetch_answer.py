@@ -11,7 +11,7 @@ from kafka_fast.control.messages import Misfit
 from kafka_fast.dataplane.core._plane import EVENT_BAD_ANSWER, EVENT_LINK_CLOSED
 from kafka_fast.dataplane.fetch._streams import EVENT_FETCH_PUNT, EVENT_STREAMS_STOPPED
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.records.fetch import (
     AbortedTransaction,
     EpochEndOffset,
     FetchResponse,

@@ -14,7 +14,7 @@ from kafka_fast.control.messages import CloseReason, Misfit
 from kafka_fast.dataplane.core._plane import EVENT_BAD_ANSWER, EVENT_LINK_CLOSED, EVENT_THROTTLED
 from kafka_fast.dataplane.produce._queues import EVENT_PUNT
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,

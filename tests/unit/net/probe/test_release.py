@@ -8,7 +8,7 @@ import pytest
 
 from kafka_fast.net.probe import Release
 from kafka_fast.net.probe.release import release_of
-from kafka_fast.protocol.apis.api_versions import (
+from kafka_fast.protocol.apis.cluster.api_versions import (
     ApiVersion,
     ApiVersionsResponse,
     SupportedFeatureKey,

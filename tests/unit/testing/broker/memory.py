@@ -8,13 +8,18 @@ from typing import Any
 
 from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis import response_class
-from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
-from kafka_fast.protocol.apis.metadata import (
+from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
-from kafka_fast.protocol.apis.produce import (
+from kafka_fast.protocol.apis.records.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    PartitionData,
+)
+from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,

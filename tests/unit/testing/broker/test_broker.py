@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafka_fast.protocol.apis.metadata import MetadataRequest
-from kafka_fast.protocol.apis.produce import ProduceRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
 from tests.unit.testing.broker.memory import (
     FETCH_VERSION,
     PRODUCE_VERSION,

@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from kafka_fast.protocol import frame as framing
-from kafka_fast.protocol.apis.metadata import MetadataRequest
-from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateRequest
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateRequest
+from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeRequest
 from kafka_fast.testing.broker.security import Security
 from kafka_fast.testing.broker.versions import KAFKA_2_1, METADATA, NOT_OFFERED, OFFERED
 from tests.unit.testing.broker.memory import Client, World, batch, produce_request

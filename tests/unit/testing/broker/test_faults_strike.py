@@ -8,16 +8,16 @@ import pytest
 
 from kafka_fast import errors
 from kafka_fast.protocol import frame as framing
-from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest
-from kafka_fast.protocol.apis.create_topics import CreatableTopic, CreateTopicsRequest
-from kafka_fast.protocol.apis.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest
-from kafka_fast.protocol.apis.list_offsets import (
+from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.records.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic, CreateTopicsRequest
+from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
 from kafka_fast.testing.broker import versions
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.versions import (

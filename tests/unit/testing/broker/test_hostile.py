@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis import request_class
-from kafka_fast.protocol.apis.create_topics import CreatableTopic, CreateTopicsRequest
-from kafka_fast.protocol.apis.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
-from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from kafka_fast.protocol.apis.list_offsets import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataRequestTopic
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafka_fast.protocol.apis.records.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataRequestTopic
+from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic, CreateTopicsRequest
+from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafka_fast.protocol.schema import Request
 from kafka_fast.testing.broker.versions import DELETE_TOPICS, OFFERED
 from tests.reference import protocol_codec as slow

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.metadata import MetadataRequest
-from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateRequest
-from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateRequest
+from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeRequest
 from kafka_fast.testing.broker.acls import Authorizer, Operation, ResourceType, acl_rules
 from kafka_fast.testing.broker.sasl.tokens import read_token, write_token
 from kafka_fast.testing.broker.security import Security

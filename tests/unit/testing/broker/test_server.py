@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kafka_fast.errors import ConfigError, TopicAlreadyExists, UsageError
-from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafka_fast.protocol.apis.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import METADATA
 from tests.integration.scenarios.wire import (

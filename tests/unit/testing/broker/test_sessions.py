@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.fetch import (
+from kafka_fast.protocol.apis.records.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,

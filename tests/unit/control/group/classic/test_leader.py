@@ -15,7 +15,7 @@ from kafka_fast.control.group.classic.messages import read_assignment
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.errors import KafkaError, MalformedError
-from kafka_fast.protocol.apis.join_group import JoinGroupResponse, JoinGroupResponseMember
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponse, JoinGroupResponseMember
 from kafka_fast.protocol.consumer import (
     ConsumerProtocolSubscription,
     ConsumerProtocolSubscriptionTopicPartition,

@@ -10,8 +10,8 @@ import pytest
 from kafka_fast.config import consumer_settings
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.errors import KafkaConnectionError, KafkaError, UnsupportedVersionError
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGroupResponse
 
 LINK: Any = "a link"
 LOST = KafkaConnectionError("gone")

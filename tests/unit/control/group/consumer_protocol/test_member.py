@@ -13,12 +13,12 @@ from kafka_fast.errors import (
     ProtocolError,
     UnsupportedAssignor,
 )
-from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
-from kafka_fast.protocol.apis.metadata import MetadataResponse
 from tests.unit.control.group.consumer_protocol.groups import inner, make, two_members
 from tests.unit.control.group.world import World
 

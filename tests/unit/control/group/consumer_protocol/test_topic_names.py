@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
-from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
 from tests.unit.control.group.world import Member, World
 
 

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.join_group import JoinGroupResponse
-from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest, MemberIdentity
-from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
+from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponse
+from kafka_fast.protocol.apis.groups.leave_group import LeaveGroupRequest, MemberIdentity
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupResponse
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.groups.classic import ClassicGroup
 from tests.unit.testing.broker.groups.test_classic import JOIN, LEAVE, SYNC, Member, world

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
-from kafka_fast.protocol.apis.join_group import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorRequest
+from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest
+from kafka_fast.protocol.apis.groups.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
-from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest, MemberIdentity
-from kafka_fast.protocol.apis.metadata import MetadataRequest
-from kafka_fast.protocol.apis.offset_fetch import (
+from kafka_fast.protocol.apis.groups.leave_group import LeaveGroupRequest, MemberIdentity
+from kafka_fast.protocol.apis.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from kafka_fast.protocol.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kafka_fast.testing.broker.groups.coordinator import group_partition
 from kafka_fast.testing.broker.groups.settings import GroupSettings
 from tests.unit.testing.broker.memory import Client, World, batch

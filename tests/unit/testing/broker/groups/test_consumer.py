@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 from kafka_fast import errors
-from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorRequest
+from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
 from kafka_fast.testing.broker.groups.settings import GroupSettings
 from tests.unit.testing.broker.memory import Client, World
 

@@ -1,0 +1,1 @@
+"""Which brokers there are, what they speak, and which of them coordinates."""

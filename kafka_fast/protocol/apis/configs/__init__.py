@@ -1,0 +1,1 @@
+"""What topics and brokers are set to."""

@@ -1,0 +1,1 @@
+"""Classic groups, groups of KIP-848, and the offsets that they commit."""

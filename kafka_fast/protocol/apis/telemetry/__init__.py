@@ -1,0 +1,1 @@
+"""Metrics that a client pushes to its cluster (KIP-714)."""
