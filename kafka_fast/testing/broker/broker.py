@@ -1,8 +1,8 @@
 """One broker: bytes of its connections in, bytes out, in the order and with the timing of Kafka.
 
-    handle_bytes ─► FrameBuffer ─► frames ─► decode ─► handlers/<api>.py ─► encode ─► poll_output
-                                     │ one at a time                │           ▲
-                                     ▼ per connection               ▼           │
+    handle_bytes ─► FrameBuffer ─► frames ─► decode ─► handlers/*/<api>.py ─► encode ─► poll_output
+                                     │ one at a time                │             ▲
+                                     ▼ per connection               ▼             │
                                   Connection.waiting             Waiting ─► timers, appends
 
 Faults strike on this way, so that handlers know only the ones that concern a partition. Driven by
@@ -47,7 +47,7 @@ from kafka_fast.testing.broker.sasl.dialogue import Reply, SaslDialogue, State, 
 from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
 from kafka_fast.testing.broker.timers import Timers
-from kafka_fast.testing.broker.versions import API_VERSIONS, NOT_OFFERED
+from kafka_fast.testing.broker.versions import API_VERSIONS
 
 log = logging.getLogger(__name__)
 
@@ -467,7 +467,7 @@ def _client_id_in(frame: bytes) -> str | None:
 
 
 def _not_offered(header: RequestHeader) -> str:
-    name = NOT_OFFERED.get(header.api_key) or api_name(header.api_key)
+    name = handlers.NOT_OFFERED.get(header.api_key) or api_name(header.api_key)
     return f"{name} v{header.version} is not offered here"
 
 

@@ -1,4 +1,7 @@
-"""The APIs and versions of the embedded broker, and those of older Kafkas to pass itself off as."""
+"""Numbers and names of APIs, and the versions of older Kafkas that a broker may pass for.
+
+What a broker offers is in `handlers`: `OFFERED`, `NOT_OFFERED`.
+"""
 
 from __future__ import annotations
 
@@ -28,35 +31,8 @@ SASL_AUTHENTICATE = 36
 CONSUMER_GROUP_HEARTBEAT = 68
 CONSUMER_GROUP_DESCRIBE = 69
 
-# As Kafka 4.4 does: API key -> lowest and highest version that is answered.
-OFFERED: Mapping[int, tuple[int, int]] = {
-    PRODUCE: (3, 13),
-    FETCH: (4, 18),
-    LIST_OFFSETS: (1, 11),
-    METADATA: (0, 13),
-    OFFSET_COMMIT: (2, 10),
-    OFFSET_FETCH: (1, 10),
-    FIND_COORDINATOR: (0, 6),
-    JOIN_GROUP: (0, 9),
-    HEARTBEAT: (0, 4),
-    LEAVE_GROUP: (0, 5),
-    SYNC_GROUP: (0, 5),
-    DESCRIBE_GROUPS: (0, 6),
-    SASL_HANDSHAKE: (0, 1),
-    API_VERSIONS: (0, 5),
-    CREATE_TOPICS: (2, 7),
-    DELETE_TOPICS: (1, 6),
-    DELETE_RECORDS: (0, 2),
-    INIT_PRODUCER_ID: (0, 5),
-    OFFSET_FOR_LEADER_EPOCH: (2, 4),
-    DESCRIBE_CONFIGS: (1, 4),
-    SASL_AUTHENTICATE: (0, 2),
-    CONSUMER_GROUP_HEARTBEAT: (0, 1),
-    CONSUMER_GROUP_DESCRIBE: (0, 1),
-}
-
-# APIs of Kafka 4.4 for clients that this broker lacks; the log names them.
-NOT_OFFERED: Mapping[int, str] = {
+# APIs of Kafka 4.4 for clients beside those above. The log names those that have no handler here.
+FURTHER_APIS: Mapping[int, str] = {
     16: "ListGroups",
     24: "AddPartitionsToTxn",
     25: "AddOffsetsToTxn",

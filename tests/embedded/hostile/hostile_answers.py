@@ -26,8 +26,8 @@ from kafka_fast.protocol.apis import response_class
 from kafka_fast.protocol.apis.records.fetch import FetchableTopicResponse, PartitionData
 from kafka_fast.protocol.apis.records.produce import PartitionProduceResponse, TopicProduceResponse
 from kafka_fast.testing.broker import versions as api
+from kafka_fast.testing.broker.handlers import OFFERED
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.versions import OFFERED
 
 HUGE = 2**31 - 1
 MIB = 1 << 20

@@ -16,6 +16,7 @@ import pytest
 from kafka_fast import Consumer, KafkaTimeoutError, OffsetAndMetadata
 from kafka_fast.control.connections.unreadable import UNREADABLE_PATIENCE
 from kafka_fast.errors import KafkaError, UnknownBrokerError, UnsupportedVersionError
+from kafka_fast.testing.broker.handlers import OFFERED
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     API_VERSIONS,
@@ -24,7 +25,6 @@ from kafka_fast.testing.broker.versions import (
     HEARTBEAT,
     LEAVE_GROUP,
     METADATA,
-    OFFERED,
     OFFSET_COMMIT,
     OFFSET_FOR_LEADER_EPOCH,
     PRODUCE,

@@ -38,9 +38,10 @@ from kafka_fast.protocol.apis.security.sasl_handshake import (
     SaslHandshakeResponse,
 )
 from kafka_fast.protocol.schema import Response
+from kafka_fast.testing.broker.handlers import OFFERED
 from kafka_fast.testing.broker.sasl.dialogue import SaslDialogue
 from kafka_fast.testing.broker.security import TokenClaims
-from kafka_fast.testing.broker.versions import METADATA, OFFERED, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kafka_fast.testing.broker.versions import METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kafka_fast.testing.certificates import CertificateAuthority
 from kafka_fast.testing.proxy import Proxy
 from kafka_fast.testing.secure_broker import SecureBroker

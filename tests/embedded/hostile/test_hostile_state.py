@@ -39,6 +39,7 @@ from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponseMember
 from kafka_fast.protocol.consumer import ConsumerProtocolAssignment
 from kafka_fast.protocol.consumer import ConsumerProtocolAssignmentTopicPartition as AssignedTopic
 from kafka_fast.protocol.schema import encode_versioned
+from kafka_fast.testing.broker.handlers import OFFERED
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     CONSUMER_GROUP_HEARTBEAT,
@@ -48,7 +49,6 @@ from kafka_fast.testing.broker.versions import (
     JOIN_GROUP,
     LIST_OFFSETS,
     METADATA,
-    OFFERED,
     OFFSET_FETCH,
     OFFSET_FOR_LEADER_EPOCH,
     SYNC_GROUP,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.broker.versions import NOT_OFFERED
+from kafka_fast.testing.broker.handlers import NOT_OFFERED
 
 TESTING_PAGE = Path(__file__).parents[3] / "docs" / "testing.md"
 RECORDS = 10

@@ -13,7 +13,8 @@ from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis import api_name, request_class
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
 from kafka_fast.protocol.apis.records.produce import ProduceRequest
-from kafka_fast.testing.broker.versions import FETCH, METADATA, OFFERED, PRODUCE
+from kafka_fast.testing.broker.handlers import OFFERED
+from kafka_fast.testing.broker.versions import FETCH, METADATA, PRODUCE
 from tests.integration.scenarios.wire import WireClient, connected
 
 CORRELATION_ID = 77

@@ -1,94 +1,41 @@
 """Which APIs the broker has, in which versions, and who answers them.
 
-One module per API: `answer(request)` returns the response, a `Waiting`, or None where Kafka sends
-nothing. What is not in the table is not in ApiVersions and, as in Kafka, ends the connection; only
-ApiVersions itself answers a version it does not have.
+One module per API, in a folder per subject as in `protocol/apis`. Each declares with `@answers`
+what it answers, and all modules below this package are imported: nothing lists them. An API without
+a handler is not in ApiVersions and, as in Kafka, ends the connection. Only ApiVersions itself
+answers a version that it does not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import importlib
+import pkgutil
+from collections.abc import Mapping
 
 from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsResponse
+from kafka_fast.testing.broker import registry
 from kafka_fast.testing.broker.faults import Faults
-from kafka_fast.testing.broker.handlers import (
-    api_versions,
-    consumer_group_describe,
-    consumer_group_heartbeat,
-    create_topics,
-    delete_records,
-    delete_topics,
-    describe_configs,
-    describe_groups,
-    fetch,
-    find_coordinator,
-    heartbeat,
-    init_producer_id,
-    join_group,
-    leave_group,
-    list_offsets,
-    metadata,
-    offset_commit,
-    offset_fetch,
-    offset_for_leader_epoch,
-    produce,
-    sasl_authenticate,
-    sasl_handshake,
-    sync_group,
-)
-from kafka_fast.testing.broker.request import Answer, Request
-from kafka_fast.testing.broker.versions import (
-    API_VERSIONS,
-    CONSUMER_GROUP_DESCRIBE,
-    CONSUMER_GROUP_HEARTBEAT,
-    CREATE_TOPICS,
-    DELETE_RECORDS,
-    DELETE_TOPICS,
-    DESCRIBE_CONFIGS,
-    DESCRIBE_GROUPS,
-    FETCH,
-    FIND_COORDINATOR,
-    HEARTBEAT,
-    INIT_PRODUCER_ID,
-    JOIN_GROUP,
-    LEAVE_GROUP,
-    LIST_OFFSETS,
-    METADATA,
-    OFFERED,
-    OFFSET_COMMIT,
-    OFFSET_FETCH,
-    OFFSET_FOR_LEADER_EPOCH,
-    PRODUCE,
-    SASL_AUTHENTICATE,
-    SASL_HANDSHAKE,
-    SYNC_GROUP,
-)
+from kafka_fast.testing.broker.handlers.cluster import api_versions
+from kafka_fast.testing.broker.registry import HANDLERS
+from kafka_fast.testing.broker.versions import API_VERSIONS, FURTHER_APIS
 
-# API key -> who answers it.
-HANDLERS: Mapping[int, Callable[[Request], Answer]] = {
-    PRODUCE: produce.answer,
-    FETCH: fetch.answer,
-    LIST_OFFSETS: list_offsets.answer,
-    METADATA: metadata.answer,
-    OFFSET_COMMIT: offset_commit.answer,
-    OFFSET_FETCH: offset_fetch.answer,
-    FIND_COORDINATOR: find_coordinator.answer,
-    JOIN_GROUP: join_group.answer,
-    HEARTBEAT: heartbeat.answer,
-    LEAVE_GROUP: leave_group.answer,
-    SYNC_GROUP: sync_group.answer,
-    DESCRIBE_GROUPS: describe_groups.answer,
-    SASL_HANDSHAKE: sasl_handshake.answer,
-    API_VERSIONS: api_versions.answer,
-    CREATE_TOPICS: create_topics.answer,
-    DELETE_TOPICS: delete_topics.answer,
-    DELETE_RECORDS: delete_records.answer,
-    DESCRIBE_CONFIGS: describe_configs.answer,
-    SASL_AUTHENTICATE: sasl_authenticate.answer,
-    INIT_PRODUCER_ID: init_producer_id.answer,
-    OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.answer,
-    CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat.answer,
-    CONSUMER_GROUP_DESCRIBE: consumer_group_describe.answer,
+__all__ = [
+    "HANDLERS",
+    "NOT_OFFERED",
+    "OFFERED",
+    "answers_any_version",
+    "offered_versions",
+    "unsupported_version",
+]
+
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)
+
+# API key -> lowest and highest version that is answered, as in Kafka 4.4.
+OFFERED: Mapping[int, tuple[int, int]] = dict(sorted(registry.OFFERED.items()))
+# API key -> name of an API of Kafka 4.4 for clients that this broker lacks.
+NOT_OFFERED: Mapping[int, str] = {
+    api_key: name for api_key, name in FURTHER_APIS.items() if api_key not in OFFERED
 }
 
 

@@ -13,7 +13,8 @@ from kafka_fast.protocol.apis.cluster.api_versions import (
     ApiVersionsResponse,
     SupportedFeatureKey,
 )
-from kafka_fast.testing.broker.versions import FETCH, KAFKA_2_1, KAFKA_2_8, KAFKA_3_9, OFFERED
+from kafka_fast.testing.broker.handlers import OFFERED
+from kafka_fast.testing.broker.versions import FETCH, KAFKA_2_1, KAFKA_2_8, KAFKA_3_9
 
 Ranges = Mapping[int, tuple[int, int]]
 

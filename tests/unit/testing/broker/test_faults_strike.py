@@ -20,6 +20,7 @@ from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest, D
 from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
 from kafka_fast.testing.broker import versions
 from kafka_fast.testing.broker.faults import Faults
+from kafka_fast.testing.broker.handlers import OFFERED
 from kafka_fast.testing.broker.versions import (
     API_VERSIONS,
     CREATE_TOPICS,
@@ -88,7 +89,7 @@ def test_a_code_that_kafka_does_not_have(client: Client, faults: Faults) -> None
 
 def test_every_api_can_be_made_to_fail(world: World, client: Client, faults: Faults) -> None:
     wrong = errors.UnknownServerError
-    for api in versions.OFFERED:
+    for api in OFFERED:
         faults.error(api, wrong, count=1)
     code = wrong.code
     assert client.ask(IDENTIFIED, 3).error_code == code

@@ -23,7 +23,8 @@ from kafka_fast.protocol.apis.records.list_offsets import (
 from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic, CreateTopicsRequest
 from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafka_fast.protocol.schema import Request
-from kafka_fast.testing.broker.versions import DELETE_TOPICS, OFFERED
+from kafka_fast.testing.broker.handlers import OFFERED
+from kafka_fast.testing.broker.versions import DELETE_TOPICS
 from tests.reference import protocol_codec as slow
 from tests.unit.testing.broker.memory import World, batch, fetch_request, produce_request
 

@@ -9,7 +9,7 @@ import pytest
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from kafka_fast.testing.broker.versions import OFFERED
+from kafka_fast.testing.broker.handlers import OFFERED
 from tests.unit.control.group.consumer_protocol.groups import inner, make, two_members
 
 HEARTBEAT = 68

@@ -18,6 +18,7 @@ from kafka_fast.protocol.apis.topics.create_topics import (
     CreateTopicsResponse,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.topic_settings import config_source
 from kafka_fast.testing.broker.topics import Topic
@@ -25,6 +26,7 @@ from kafka_fast.testing.broker.topics import Topic
 _UNSET = -1
 
 
+@answers(CreateTopicsRequest)
 def answer(request: Request) -> CreateTopicsResponse:
     """Return one result for each name."""
     body: CreateTopicsRequest = request.body

@@ -24,6 +24,7 @@ from kafka_fast.protocol.apis.groups.offset_fetch import (
 from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import NO_ID, CommittedOffset, GroupOffsets
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 
 _SEVERAL_FROM_VERSION = 8
@@ -31,6 +32,7 @@ _IDS_FROM_VERSION = 10
 _GROUP_CODE_FROM_VERSION = 2  # before, an error that concerns the group is told for each partition
 
 
+@answers(OffsetFetchRequest)
 def answer(request: Request) -> OffsetFetchResponse:
     """Return the positions of each group."""
     body: OffsetFetchRequest = request.body

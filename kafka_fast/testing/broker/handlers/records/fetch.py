@@ -29,6 +29,7 @@ from kafka_fast.protocol.apis.records.fetch import (
 from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.leaders import LeaderHints, led_partition
 from kafka_fast.testing.broker.log import Piece
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.replicas import closest_replica, end_at
 from kafka_fast.testing.broker.request import Request, Waiting
 from kafka_fast.testing.broker.sessions import IDS_FROM_VERSION, Context, Wanted
@@ -182,6 +183,7 @@ class _Reading:
         self._read.append((data, pieces))
 
 
+@answers(FetchRequest)
 def answer(request: Request) -> FetchResponse | Waiting:
     """Answer at once if there is enough, an error or no time to wait; else when there is."""
     body: FetchRequest = request.body

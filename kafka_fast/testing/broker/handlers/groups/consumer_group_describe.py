@@ -17,12 +17,14 @@ from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.assignors import TopicPartition
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.reconciliation import ConsumerMember
-from kafka_fast.testing.broker.handlers.describe_groups import CLIENT_HOST
+from kafka_fast.testing.broker.handlers.groups.describe_groups import CLIENT_HOST
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 
 _CONSUMER_MEMBER = 1  # kind of a member that speaks KIP-848
 
 
+@answers(ConsumerGroupDescribeRequest)
 def answer(request: Request) -> ConsumerGroupDescribeResponse:
     """Return each group that was asked for."""
     body: ConsumerGroupDescribeRequest = request.body

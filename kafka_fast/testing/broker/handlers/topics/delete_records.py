@@ -17,11 +17,13 @@ from kafka_fast.protocol.apis.topics.delete_records import (
 )
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.leaders import led_partition
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 
 _UP_TO_THE_END = -1
 
 
+@answers(DeleteRecordsRequest)
 def answer(request: Request) -> DeleteRecordsResponse:
     """Delete what can be deleted and say where each log starts now."""
     body: DeleteRecordsRequest = request.body

@@ -23,6 +23,7 @@ from kafka_fast.testing.broker._spans import first_reaching
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.leaders import led_partition
 from kafka_fast.testing.broker.log import PartitionLog
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.topics import Partition
 
@@ -47,6 +48,7 @@ class _Found(NamedTuple):
     timestamp: int = -1
 
 
+@answers(ListOffsetsRequest)
 def answer(request: Request) -> ListOffsetsResponse:
     """Return one offset for each partition asked about."""
     body: ListOffsetsRequest = request.body

@@ -30,6 +30,7 @@ from kafka_fast.record import RecordBatch
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.append import RefusedRecordsError, append_batch, the_one_batch
 from kafka_fast.testing.broker.leaders import LeaderHints, led_partition
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import CloseConnectionError, Request
 from kafka_fast.testing.broker.topics import Partition, Topic
 
@@ -38,6 +39,7 @@ _IDS_FROM_VERSION = 13
 _HINTS_FROM_VERSION = 10  # KIP-951
 
 
+@answers(ProduceRequest)
 def answer(request: Request) -> ProduceResponse | None:
     """Append what can be appended and say so, or nothing with acks=0.
 

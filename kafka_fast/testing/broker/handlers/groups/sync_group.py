@@ -11,11 +11,13 @@ from kafka_fast.errors import (
 from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.reply import Reply
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request, Waiting
 
 _PROTOCOL_FROM_VERSION = 5  # since then it must be named
 
 
+@answers(SyncGroupRequest)
 def answer(request: Request) -> SyncGroupResponse | Waiting:
     """Return the assignment; members wait for their leader."""
     planned = request.planned_error()

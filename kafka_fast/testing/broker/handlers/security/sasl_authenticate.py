@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from kafka_fast.errors import IllegalSaslState
-from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateResponse
+from kafka_fast.protocol.apis.security.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 
 
+@answers(SaslAuthenticateRequest)
 def answer(request: Request) -> SaslAuthenticateResponse:
     """Refuse."""
     planned = request.planned_error()

@@ -17,6 +17,7 @@ from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataResponseTopic,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.topics import NO_LEADER, Partition, Topic, check_topic_name
 
@@ -25,6 +26,7 @@ _IDS_FROM_VERSION = 12
 _NO_ID = bytes(16)
 
 
+@answers(MetadataRequest)
 def answer(request: Request) -> MetadataResponse:
     """Return the picture of the cluster as this broker has it."""
     body: MetadataRequest = request.body

@@ -13,11 +13,13 @@ from kafka_fast.protocol.apis.transactions.init_producer_id import (
     InitProducerIdResponse,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 
 _NONE = -1
 
 
+@answers(InitProducerIdRequest)
 def answer(request: Request) -> InitProducerIdResponse:
     """Return a fresh id and its first epoch; as in Kafka a producer's old id is not kept."""
     body: InitProducerIdRequest = request.body

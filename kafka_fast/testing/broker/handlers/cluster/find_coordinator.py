@@ -21,6 +21,7 @@ from kafka_fast.protocol.apis.cluster.find_coordinator import (
 from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.groups.coordinator import coordinator_of
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.state import Node
 
@@ -30,6 +31,7 @@ _SHARE_FROM_VERSION = 6
 _REPLICAS = 3
 
 
+@answers(FindCoordinatorRequest)
 def answer(request: Request) -> FindCoordinatorResponse:
     """Return the coordinator of each key."""
     body: FindCoordinatorRequest = request.body

@@ -12,6 +12,7 @@ from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGro
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.classic import Join
 from kafka_fast.testing.broker.groups.reply import Reply
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request, Waiting
 
 _TIMEOUT_FROM_VERSION = 1  # before, the session timeout is also the rebalance timeout
@@ -20,6 +21,7 @@ _NULL_PROTOCOL_FROM_VERSION = 7
 _SKIPPED_FROM_VERSION = 9  # KIP-814
 
 
+@answers(JoinGroupRequest)
 def answer(request: Request) -> JoinGroupResponse | Waiting:
     """Let a member join; the answer waits for the others."""
     planned = request.planned_error()

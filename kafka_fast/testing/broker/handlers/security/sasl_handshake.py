@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from kafka_fast.errors import IllegalSaslState
-from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeResponse
+from kafka_fast.protocol.apis.security.sasl_handshake import (
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 
 
+@answers(SaslHandshakeRequest)
 def answer(request: Request) -> SaslHandshakeResponse:
     """Refuse."""
     planned = request.planned_error()

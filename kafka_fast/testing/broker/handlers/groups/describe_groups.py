@@ -13,6 +13,7 @@ from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.classic import ClassicGroup
 from kafka_fast.testing.broker.groups.generations import State
 from kafka_fast.testing.broker.groups.members import Member
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 
 CLIENT_HOST = "/127.0.0.1"  # of every member: the core does not know connections' addresses
@@ -21,6 +22,7 @@ _NOT_FOUND_FROM_VERSION = 6  # KIP-1043
 _DEAD = "Dead"
 
 
+@answers(DescribeGroupsRequest)
 def answer(request: Request) -> DescribeGroupsResponse:
     """Return each group that was asked for."""
     body: DescribeGroupsRequest = request.body

@@ -12,9 +12,11 @@ from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
 )
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.leaders import led_partition
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 
 
+@answers(OffsetForLeaderEpochRequest)
 def answer(request: Request) -> OffsetForLeaderEpochResponse:
     """Return the end of each epoch asked about."""
     body: OffsetForLeaderEpochRequest = request.body

@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 
 from kafka_fast.errors import InvalidRequest, RebootstrapRequired, UnsupportedVersion
-from kafka_fast.protocol.apis.cluster.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis.cluster.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
 from kafka_fast.testing.broker.faults import Faults
+from kafka_fast.testing.broker.registry import OFFERED, answers
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.versions import API_VERSIONS, OFFERED, PRODUCE
+from kafka_fast.testing.broker.versions import API_VERSIONS, PRODUCE
 
 _SOFTWARE_FROM_VERSION = 3  # since then the client says who it is (KIP-511)
 _ANY_NODE = -1  # the client does not say which broker it expects (KIP-1242)
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
+@answers(ApiVersionsRequest)
 def answer(request: Request) -> ApiVersionsResponse:
     """Return the offered versions, or an error: a malformed client name, or another cluster."""
     planned = request.planned_error()
@@ -43,7 +49,7 @@ def unsupported(faults: Faults) -> ApiVersionsResponse:
 
 def _offered(faults: Faults) -> list[ApiVersion]:
     apis = []
-    for api_key, (lowest, highest) in OFFERED.items():
+    for api_key, (lowest, highest) in sorted(OFFERED.items()):
         offered = faults.version_range(api_key, lowest, highest)
         if offered is not None:
             # Produce 0 to 2 are listed though refused: librdkafka would not compress (KAFKA-18659).

@@ -12,12 +12,14 @@ from kafka_fast.protocol.apis.topics.delete_topics import (
     DeleteTopicState,
 )
 from kafka_fast.testing.broker.acls import Operation
+from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 
 _STATES_FROM_VERSION = 6
 _NO_ID = bytes(16)
 
 
+@answers(DeleteTopicsRequest)
 def answer(request: Request) -> DeleteTopicsResponse:
     """Return one result for each topic."""
     body: DeleteTopicsRequest = request.body

@@ -1,0 +1,1 @@
+"""Versions, brokers, coordinators."""

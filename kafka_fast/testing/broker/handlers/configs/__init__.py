@@ -1,0 +1,1 @@
+"""What topics are set to."""

@@ -1,0 +1,1 @@
+"""Groups of both protocols, and the offsets that they commit."""

@@ -1,0 +1,1 @@
+"""Records in and out of partitions, and the offsets to read at."""

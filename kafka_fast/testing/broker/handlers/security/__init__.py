@@ -1,0 +1,1 @@
+"""Logins of clients that need none any more."""
