@@ -25,8 +25,9 @@ from consume import canned_broker
 from workload import READ_PARTITIONS, READINGS
 
 from kafka_fast import Producer
-from kafka_fast.testing.null_broker import NullBroker
-from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
+from kafka_fast.testing._kafka.broker_jars import RealKafkaError
+from kafka_fast.testing._kafka.real_kafka import RealKafka
+from tests.support.null_broker import NullBroker
 
 RECORDS = {BLOCKING: 1_000_000, AIO: 1_000_000, "aiokafka": 60_000, "asyncio": 200_000}
 BATCHES = 5_000_000

@@ -24,7 +24,7 @@ from asyncio_ways import VALUE
 from workload import MAX_BLOCK_MS
 
 from kafka_fast import TopicPartition, aio
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 
 RECORDS = 1_000_000
 PARTITIONS = 4

@@ -39,7 +39,8 @@ from workload import (
     read_topic,
 )
 
-from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
+from kafka_fast.testing._kafka.broker_jars import RealKafkaError
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 
 HERE = Path(__file__).resolve().parent
 FULL = os.environ.get("FULL", "0") not in ("", "0")

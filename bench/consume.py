@@ -39,7 +39,7 @@ from workload import (
 from kafka_fast import Producer
 from kafka_fast.record._writer import RecordBatchBuilder
 from kafka_fast.record.types import Codec
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 WARM_UP_SHARE = 20
 BATCH_BYTES = 50_000

@@ -29,7 +29,7 @@ from experiments import hog, latency, memory
 from measure import instant
 from workload import NO_SECURITY, SCENARIOS, Scenario, Security
 
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 ROOT = Path(__file__).resolve().parents[1]
 WARM_UP_SHARE = 20
@@ -73,7 +73,7 @@ def throughput(
 
 def put_behind_proxy(stack: ExitStack, broker: NullBroker, delay: float) -> str:
     """Return the address of a slow proxy, in a process of its own, that the broker goes by now."""
-    command = [sys.executable, "-m", "kafka_fast.testing.proxy", broker.bootstrap]
+    command = [sys.executable, "-m", "tests.support.proxy", broker.bootstrap]
     proxy = stack.enter_context(
         subprocess.Popen(
             [*command, f"--delay={delay}"],

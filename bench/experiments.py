@@ -13,7 +13,7 @@ from contenders import contender_class
 from measure import percentile, resident
 from workload import READ_PARTITIONS, Scenario, Security, cycled, values
 
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 WARM_UP = 200
 COMPUTE_SECONDS = 0.003

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_fast.testing.certificates import CertificateAuthority
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 512

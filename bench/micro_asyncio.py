@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_fast import Producer, aio
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 ROUNDS = 30
 TOPIC = "bench"

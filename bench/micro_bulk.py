@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 ROUNDS = 150
 TOPIC = "bench"

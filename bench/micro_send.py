@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 ROUNDS = 400
 TOPIC = "bench"

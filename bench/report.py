@@ -232,7 +232,7 @@ def version_of(distribution: str) -> str:
 
 
 def _kafka() -> str:
-    from kafka_fast.testing.broker_jars import DEFAULT_VERSION
+    from kafka_fast.testing._kafka.broker_jars import DEFAULT_VERSION
 
     return DEFAULT_VERSION
 

@@ -34,8 +34,8 @@ from typing import Any
 
 from workload import READ_PARTITIONS, READINGS, SCENARIOS, read_topic
 
+from kafka_fast.testing._kafka.secure_kafka import SecureKafka
 from kafka_fast.testing.certificates import CertificateAuthority
-from kafka_fast.testing.secure_kafka import SecureKafka
 
 HERE = Path(__file__).resolve().parent
 # A benchmark's broker lives for minutes: the optimizing compiler, room, and no full disk.

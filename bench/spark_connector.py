@@ -39,8 +39,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from kafka_fast import Consumer, Producer, TopicPartition
-from kafka_fast.testing.broker_jars import spark_connector
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
+from tests.support.jars import spark_connector
 
 # A benchmark's broker lives for minutes: the optimizing compiler, room, and no full disk.
 JVM = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC")

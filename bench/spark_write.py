@@ -23,7 +23,7 @@ from spark_local import PARTITIONS, TASKS, made_in_jvm, measured, session, show 
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_fast.spark import write_df, write_rdd
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 TOPIC = "spark"
 

@@ -40,7 +40,7 @@ from front import make_papers, put_behind_front
 from measure import percentile
 
 from kafka_fast import DeliveryFuture, Producer
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 TOPIC = "storm"
 LINKS = 200

@@ -197,7 +197,7 @@ def cluster(bootstrap: str, scratch: str, secure: bool) -> Iterator[Where]:
         return
     if bootstrap:
         raise DemoError("SECURE=1 starts a Kafka of its own: give either SECURE or BOOTSTRAP")
-    from kafka_fast.testing.secure_kafka import SecureKafka  # needs Java and trustme
+    from kafka_fast.testing._kafka.secure_kafka import SecureKafka  # needs Java and trustme
 
     say("starting real Kafka with new certificates")
     with SecureKafka(Path(scratch)) as kafka:

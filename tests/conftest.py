@@ -25,11 +25,11 @@ from hypothesis import HealthCheck, settings
 
 from kafka_fast.logs import RateLimit
 from kafka_fast.record import codecs_available
-from kafka_fast.testing.broker_jars import DEFAULT_VERSION
+from kafka_fast.testing._kafka.broker_jars import DEFAULT_VERSION, ToolMissingError
+from kafka_fast.testing._kafka.real_kafka import RealKafka
+from kafka_fast.testing._kafka.secure_kafka import SecureKafka
 from kafka_fast.testing.certificates import CertificateAuthority
-from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
 from kafka_fast.testing.secure_broker import SecureBroker
-from kafka_fast.testing.secure_kafka import SecureKafka
 
 # How fast the machine is says nothing of the code.
 settings.register_profile(

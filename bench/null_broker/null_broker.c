@@ -9,7 +9,7 @@
  *   main thread:                accepts, runs the commands of stdin, sends answers that were held
  *
  * Commands are lines on stdin, each answered by one line on stdout; end of file ends the process.
- * `kafka_fast/testing/null_broker.py` starts it and speaks for it. wire.h: the encodings;
+ * `tests/support/null_broker.py` starts it and speaks for it. wire.h: the encodings;
  * handlers.h, canned.h: the requests; state.h: what connections share.
  */
 

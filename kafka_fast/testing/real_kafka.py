@@ -1,20 +1,10 @@
-"""Real Apache Kafka for tests: one node or three, fetched, started, killed, paused, restarted.
-
-    with RealKafka(nodes=3, version="4.4.0") as kafka:
-        kafka.create_topic("t", partitions=16)
-        kafka.node(kafka.leader("t", 0)).kill()
-
-The harness needs Java 17 and, the first time, Maven, but no container. Data lives on `/dev/shm` if
-there is room. It is removed at the end of the block, even after an error
-(`KAFKA_FAST_KEEP_BROKER_DATA=1` keeps data and logs). A broker is ready when its log says so: a
-client that connects to the open port earlier may wait for many seconds. From a shell:
+"""Real Apache Kafka, started by hand: one node or three, with or without TLS, SASL and ACLs.
 
     python -m kafka_fast.testing.real_kafka start --nodes 3      # until Ctrl-C
     python -m kafka_fast.testing.real_kafka start --secure       # with TLS, SASL and ACLs
     python -m kafka_fast.testing.real_kafka fetch                # fill the cache only
 
-`broker_jars` fetches the jars, `installation` writes what brokers need, `java_process` runs them,
-`cluster_admin` sends requests to them, `secure_kafka` adds listeners with TLS and SASL.
+The command needs Java 17 and, the first time, Maven. What it runs is in `_kafka`.
 """
 
 from __future__ import annotations
@@ -23,304 +13,23 @@ import argparse
 import signal
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
 
-from kafka_fast.testing.broker_jars import (
+from kafka_fast.testing._kafka.broker_jars import (
     DEFAULT_VERSION,
     RELEASES,
     RealKafkaError,
-    ToolMissingError,
     class_path,
     find_tool,
-    release,
-    schemas,
 )
-from kafka_fast.testing.cluster_admin import ClusterAdmin, PartitionState
-from kafka_fast.testing.installation import HOST, PLAINTEXT, Installation, Layout, Node
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-__all__ = ["Node", "RealKafka", "RealKafkaError", "ToolMissingError", "main", "schemas"]
-
-T = TypeVar("T")
-
-WAIT_TIMEOUT = 60.0
-OFFSETS_TOPIC = "__consumer_offsets"
-WAIT_POLL = 0.05
-# A test's broker lives for seconds, and the C1 compiler alone starts faster and needs less memory.
-TEST_JVM = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-
-
-class RealKafka:
-    """A cluster of real brokers; use it in a `with` block.
-
-    Args:
-        nodes: 1 or 3. Three replicate every topic (min.insync.replicas=2) and elect controllers.
-        version: a key of `broker_jars.RELEASES`; versions before 3.0 run with a ZooKeeper.
-        overrides: broker properties that override those of the harness.
-        fast_failover: short session timeouts, so that a dead leader is replaced in 2 to 3 s.
-        jvm_options: replaces the options for short tests; benchmarks keep the C2 compiler.
-        format_options: arguments of the storage format, `["--feature", "transaction.version=0"]`.
-        stock: run one node with Kafka's `config/server.properties`, as a user would. The harness's
-            own settings differ: groups do not wait for further members (3 s), no record is deleted
-            for its age, names are not looked up, and topics must be created before their use.
-        listeners: further listeners of each node, name -> security protocol (`secure_kafka`).
-    """
-
-    def __init__(
-        self,
-        nodes: int = 1,
-        version: str = DEFAULT_VERSION,
-        *,
-        overrides: Mapping[str, str | int | bool] | None = None,
-        fast_failover: bool = True,
-        jvm_options: Sequence[str] = TEST_JVM,
-        format_options: Sequence[str] = (),
-        stock: bool = False,
-        listeners: Mapping[str, str] | None = None,
-    ) -> None:
-        if nodes not in (1, 3):
-            raise RealKafkaError(f"a cluster has 1 or 3 nodes, not {nodes}")
-        if stock and nodes != 1:
-            raise RealKafkaError("Kafka is delivered with the settings of one node, not of three")
-        self.release = release(version)
-        self._count = nodes
-        self._overrides = {
-            key: str(value).lower() if isinstance(value, bool) else str(value)
-            for key, value in (overrides or {}).items()
-        }
-        self._fast_failover = fast_failover
-        self._jvm_options = tuple(jvm_options)
-        self._format_options = tuple(format_options)
-        self._stock = stock
-        self._protocols = {PLAINTEXT: PLAINTEXT, **(listeners or {})}  # by listener
-        self._installation: Installation | None = None
-
-    def __enter__(self) -> Self:
-        """Start the cluster, if `start` was not called before."""
-        if self._installation is None:
-            self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End every process and remove the data."""
-        self.close()
-
-    @property
-    def bootstrap(self) -> str:
-        """The addresses of all nodes, as `bootstrap.servers` takes them."""
-        return self.bootstrap_of(PLAINTEXT)
-
-    def bootstrap_of(self, listener: str) -> str:
-        """Return the addresses of one listener on all nodes, for `bootstrap.servers`."""
-        return ",".join(f"{node.host}:{node.ports[listener]}" for node in self.nodes)
-
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """All nodes, running or not."""
-        return () if self._installation is None else tuple(self._installation.nodes)
-
-    @property
-    def cluster_id(self) -> str:
-        """The id that the storage was formatted with; empty with ZooKeeper."""
-        return "" if self._installation is None else self._installation.cluster_id
-
-    def node(self, node_id: int) -> Node:
-        """Return the node with that id (1, 2, 3)."""
-        return self.nodes[node_id - 1]
-
-    def start(self) -> None:
-        """Fetch missing jars, format the storage, start all nodes, wait until they serve.
-
-        Raises:
-            ToolMissingError: Java is missing, or Maven is and the cache has no jars.
-            RealKafkaError: a node did not come up.
-        """
-        layout = Layout(
-            release=self.release,
-            nodes=self._count,
-            overrides=self._overrides,
-            fast_failover=self._fast_failover,
-            jvm_options=self._jvm_options,
-            format_options=self._format_options,
-            stock=self._stock,
-            protocols=self._protocols,
-        )
-        self._installation = Installation(layout)
-        try:
-            self._installation.make()
-            for node in self.nodes:
-                node.launch()
-            for node in self.nodes:
-                node.wait_ready()
-            self._wait("every node in every node's metadata", self._all_see_all)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Kill every process and remove the data, which is for one test only."""
-        if self._installation is not None:
-            self._installation.close()
-            self._installation = None
-
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = 1,
-        *,
-        replication: int | None = None,
-        configs: Mapping[str, str] | None = None,
-        replicas: Sequence[Sequence[int]] = (),
-    ) -> None:
-        """Create a topic; return when every running node knows a leader for each partition.
-
-        Args:
-            name: name of the topic.
-            partitions: number of partitions.
-            replication: number of replicas of each partition; None: one on each node.
-            configs: topic configuration, `{"message.timestamp.type": "LogAppendTime"}`.
-            replicas: the nodes of each partition, its leader first, in place of both numbers.
-        """
-        replication = replication or self._count
-        if replicas:
-            partitions, replication = len(replicas), -1
-        with self._admin() as admin:
-            count = -1 if replicas else partitions
-            admin.create_topic(name, count, replication, configs or {}, replicas)
-        self._wait(f"leaders of topic {name}", lambda: self._led_everywhere(name, partitions))
-
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic; return when no running node knows it."""
-        with self._admin() as admin:
-            admin.delete_topic(name)
-        self._wait(f"the end of topic {name}", lambda: self._unknown_everywhere(name))
-
-    def partitions(self, topic: str) -> dict[int, PartitionState]:
-        """Return a running node's view of the partitions of `topic`; empty if it knows none."""
-        with self._admin() as admin:
-            return admin.partitions(topic)
-
-    def leader(self, topic: str, partition: int) -> int:
-        """Return the node id of the partition's leader; wait until a leader answers."""
-
-        def find() -> int | None:
-            state = self.partitions(topic).get(partition)
-            if state is None or state.leader < 0:
-                return None
-            return state.leader if self.node(state.leader) in self._answering() else None
-
-        return self._wait(f"a leader of {topic}-{partition}", find)
-
-    def wait_isr(self, topic: str, timeout: float = WAIT_TIMEOUT) -> None:
-        """Return when every replica of every partition of `topic` is in sync."""
-
-        def full() -> bool:
-            states = self.partitions(topic)
-            return bool(states) and all(
-                state.leader > 0 and set(state.isr) == set(state.replicas)
-                for state in states.values()
-            )
-
-        self._wait(f"full in-sync replicas of topic {topic}", full, timeout)
-
-    def rolling_restart(self, topic: str) -> None:
-        """Restart one node after the other. Before the next, wait until `topic` is in sync again.
-
-        If there is a topic of the groups' offsets, wait for it as well.
-        """
-        for node in self.nodes:
-            node.stop()
-            node.start()
-            self.wait_isr(topic)
-            self._wait_offsets_isr()
-
-    def heal(self) -> None:
-        """Resume paused nodes and start nodes that are down; return when all nodes serve."""
-        for node in self.nodes:
-            if node.paused:
-                node.resume()
-        down = [node for node in self.nodes if not node.running]
-        for node in down:
-            node.launch()
-        for node in down:
-            node.wait_ready()
-        self._wait("every node in every node's metadata", self._all_see_all)
-        if down:
-            self._wait_offsets_isr()
-
-    def _wait_offsets_isr(self) -> None:
-        """Wait until the offsets' topic is in sync, so that any next coordinator knows them all."""
-        if self.partitions(OFFSETS_TOPIC):
-            self.wait_isr(OFFSETS_TOPIC)
-
-    def _admin(self) -> ClusterAdmin:
-        """Return a connection to the first node that can answer."""
-        for node in self._answering():
-            return ClusterAdmin(HOST, node.port)
-        raise RealKafkaError("no node runs")
-
-    def _all_see_all(self) -> bool:
-        """Return whether each node's metadata lists every node."""
-        whole = {node.node_id for node in self.nodes}
-        return all(self._ask(node, lambda admin: admin.nodes()) == whole for node in self.nodes)
-
-    def _led_everywhere(self, topic: str, partitions: int) -> bool:
-        """Return whether each node that can answer knows a leader for every partition."""
-        for node in self._answering():
-            states = self._ask(node, lambda admin: admin.partitions(topic)) or {}
-            if len(states) < partitions or any(state.leader < 0 for state in states.values()):
-                return False
-        return True
-
-    def _unknown_everywhere(self, topic: str) -> bool:
-        """Return whether no node that can answer knows the topic."""
-        return all(
-            self._ask(node, lambda admin: admin.partitions(topic)) == {}
-            for node in self._answering()
-        )
-
-    def _answering(self) -> list[Node]:
-        """Return the nodes that run and are not paused."""
-        return [node for node in self.nodes if node.running and not node.paused]
-
-    def _ask(self, node: Node, question: Callable[[ClusterAdmin], T]) -> T | None:
-        """Return the node's answer, or None if it does not answer yet."""
-        try:
-            with ClusterAdmin(HOST, node.port) as admin:
-                return question(admin)
-        except OSError:
-            return None
-
-    def _wait(
-        self, what: str, condition: Callable[[], T | None], timeout: float = WAIT_TIMEOUT
-    ) -> T:
-        """Return the first true value of `condition`; OSError means that a node is not ready."""
-        deadline = time.monotonic() + timeout
-        while True:
-            try:
-                value = condition()
-            except OSError:
-                value = None
-            if value:
-                return value
-            if time.monotonic() > deadline:
-                raise RealKafkaError(f"waited {timeout:.0f} s for {what}")
-            time.sleep(WAIT_POLL)
+__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the harness from a shell; return the exit status."""
+    """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m kafka_fast.testing.real_kafka")
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start", help="start a cluster and keep it until Ctrl-C")
@@ -359,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve_securely(nodes: int, version: str, overrides: Mapping[str, str]) -> None:
     """Run a cluster with TLS, SASL and ACLs, and name the properties that clients take."""
-    from kafka_fast.testing.secure_kafka import USERS, SecureKafka  # builds on this module
+    from kafka_fast.testing._kafka.secure_kafka import USERS, SecureKafka  # needs trustme
 
     with (
         tempfile.TemporaryDirectory(prefix="kafka-fast-secure-") as folder,

@@ -16,12 +16,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_fast.testing._client_properties import login_properties, tls_properties
 from kafka_fast.testing.broker.acls import ANONYMOUS
 from kafka_fast.testing.broker.sasl.tokens import write_token
 from kafka_fast.testing.broker.security import MECHANISMS, Security, TokenCheck
 from kafka_fast.testing.broker.server import LOOPBACK, EmbeddedKafka
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
-from kafka_fast.testing.client_properties import login_properties, tls_properties
 
 __all__ = ["SUPER_USERS", "USERS", "SecureBroker"]
 

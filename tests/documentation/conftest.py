@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.conftest import started
 from tests.documentation.pages import ROOT
 from tests.waiting import eventually

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafka_fast import __version__
-from kafka_fast.testing.java_process import PortPool
+from kafka_fast.testing._kafka.java_process import PortPool
 from tests.conftest import without_codec_warnings
 from tests.documentation.pages import ELSEWHERE, ROOT, RUN, Block
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.server import LOOPBACK, EmbeddedKafka
 from kafka_fast.testing.broker.sockets import Listener
-from kafka_fast.testing.proxy import Proxy
+from tests.support.proxy import Proxy
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_fast.testing import EmbeddedKafka
-from kafka_fast.testing.broker_jars import DEFAULT_VERSION
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.broker_jars import DEFAULT_VERSION
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.conftest import started
 from tests.drivers import (
     consumer_class,

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.records._consumer_record import ConsumerRecord
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.producing import TIMEOUT
 
 MakeConsumer = Callable[..., Consumer]

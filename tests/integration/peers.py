@@ -17,7 +17,7 @@ import aiokafka
 import confluent_kafka
 
 from kafka_fast import Producer
-from kafka_fast.testing.broker_jars import class_path, find_tool
+from kafka_fast.testing._kafka.broker_jars import class_path, find_tool
 from tests.integration.producing import TIMEOUT
 
 T = TypeVar("T")

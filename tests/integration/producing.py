@@ -20,7 +20,8 @@ from aiokafka.partitioner import murmur2
 
 from kafka_fast.errors import DeliveryError
 from kafka_fast.record import Record, read_batches
-from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
+from kafka_fast.testing._kafka.broker_jars import RealKafkaError
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from kafka_fast.types import RecordMetadata
 from tests.integration.scenarios.wire import connected
 from tests.waiting import eventually

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.proxy import Proxy
 from tests.embedded.consuming import fill, partitions_of, poll_until, read
 from tests.embedded.moving import front_of, moved
 from tests.embedded.producing import values
+from tests.support.proxy import Proxy
 
 DRIVERS = True  # every test runs with threads and with asyncio
 

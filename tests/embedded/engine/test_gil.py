@@ -21,7 +21,7 @@ HANGS_AFTER = 60.0
 SCRIPT = """
 import sys
 from kafka_fast import Producer
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 records = int(sys.argv[1])
 config = dict(pair.split("=") for pair in sys.argv[2:])

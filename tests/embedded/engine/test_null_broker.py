@@ -47,8 +47,8 @@ from kafka_fast.protocol.apis.transactions.init_producer_id import (
 from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.record import read_batches
 from kafka_fast.record._writer import RecordBatchBuilder
-from kafka_fast.testing import null_broker
-from kafka_fast.testing.null_broker import NullBroker, NullBrokerError
+from tests.support import null_broker
+from tests.support.null_broker import NullBroker, NullBrokerError
 
 R = TypeVar("R", bound=Response)
 
@@ -413,7 +413,7 @@ def test_it_ends_with_its_parent():
     """The parent is killed, so that no handler of its own can help."""
     code = (
         "import os, signal\n"
-        "from kafka_fast.testing.null_broker import NullBroker\n"
+        "from tests.support.null_broker import NullBroker\n"
         "with NullBroker() as broker:\n"
         "    print(broker.ports[0], flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

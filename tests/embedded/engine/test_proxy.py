@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast.testing.proxy import Proxy
+from tests.support.proxy import Proxy
 from tests.waiting import eventually
 
 
@@ -218,7 +218,7 @@ def test_unknown_fault(proxy: Proxy):
 
 def test_in_a_process_of_its_own(echo: Echo):
     process = subprocess.Popen(
-        [sys.executable, "-m", "kafka_fast.testing.proxy", f"127.0.0.1:{echo.port}"],
+        [sys.executable, "-m", "tests.support.proxy", f"127.0.0.1:{echo.port}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -11,9 +11,9 @@ import pytest
 
 from kafka_fast import Producer
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.null_broker import NullBroker
 from tests.embedded.producing import MIB, TIMEOUT, attempt, entries
 from tests.memory import resident_bytes
+from tests.support.null_broker import NullBroker
 from tests.waiting import eventually
 
 

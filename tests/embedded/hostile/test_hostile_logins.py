@@ -43,9 +43,9 @@ from kafka_fast.testing.broker.sasl.dialogue import SaslDialogue
 from kafka_fast.testing.broker.security import TokenClaims
 from kafka_fast.testing.broker.versions import METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kafka_fast.testing.certificates import CertificateAuthority
-from kafka_fast.testing.proxy import Proxy
 from kafka_fast.testing.secure_broker import SecureBroker
 from tests.embedded.producing import entries
+from tests.support.proxy import Proxy
 from tests.waiting import TIMEOUT, eventually
 
 Answer = SaslAuthenticateResponse

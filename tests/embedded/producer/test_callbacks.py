@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.null_broker import NullBroker
+from tests.support.null_broker import NullBroker
 
 ROUNDS = 30
 RECORDS = 500

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from kafka_fast import Producer
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.null_broker import NullBroker
 from tests.embedded.producing import TIMEOUT, MakeProducer, new_topic
+from tests.support.null_broker import NullBroker
 
 DRIVERS = True  # every test runs with threads and with asyncio
 

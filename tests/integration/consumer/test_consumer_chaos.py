@@ -29,7 +29,7 @@ from confluent_kafka.admin import (
 )
 
 from kafka_fast import Producer
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.consumer.group_journal import (
     ASSIGNED,

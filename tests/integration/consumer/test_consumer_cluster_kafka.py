@@ -9,7 +9,7 @@ import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.errors import LogTruncationError
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.consuming import (
     PROTOCOLS,

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_fast import OffsetAndMetadata
 from kafka_fast.record.types import TimestampType
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.consuming import (
     PROTOCOLS,
     MakeConsumer,

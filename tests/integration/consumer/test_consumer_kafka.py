@@ -14,7 +14,7 @@ from kafka_fast import Consumer, TopicPartition
 from kafka_fast.control.consumer import absent
 from kafka_fast.errors import InvalidSessionTimeout, OffsetOutOfRangeError, UnknownTopicOrPartition
 from kafka_fast.records._consumer_record import ConsumerRecord
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from kafka_fast.types import OffsetAndMetadata
 from tests.conftest import started
 from tests.integration.consuming import (

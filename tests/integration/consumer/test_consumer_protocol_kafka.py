@@ -18,7 +18,7 @@ from kafka_fast import (
     TopicPartition,
 )
 from kafka_fast.errors import InvalidRegularExpression
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.waiting import eventually
 
 PARTITIONS = 6

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast import Consumer
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.embedded import processes
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]

@@ -12,7 +12,7 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.reference.log_segments import COUNT, check_segment, segment_names, sent
 
 CORPUS = Path(__file__).parents[2] / "corpus" / "segments"

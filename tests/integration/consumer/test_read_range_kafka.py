@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_fast import PositionError, Producer, TopicPartition, read_range
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.consuming import (
     COMPACTED,
     FIRST_TIMESTAMP_MS,

@@ -17,7 +17,8 @@ import pytest
 
 from kafka_fast import Consumer, DeliveryError, Producer, RecordMetadata
 from kafka_fast.errors import UnknownTopicOrPartition
-from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
+from kafka_fast.testing._kafka.broker_jars import RealKafkaError
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.consuming import (
     PROTOCOLS,
     MakeConsumer,

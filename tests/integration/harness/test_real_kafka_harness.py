@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from kafka_fast.testing import broker_jars, java_process
-from kafka_fast.testing.broker_jars import RealKafkaError, ToolMissingError
-from kafka_fast.testing.java_process import JavaProcess, PortPool, Reaper
-from kafka_fast.testing.real_kafka import RealKafka, main
+from kafka_fast.testing._kafka import broker_jars, java_process
+from kafka_fast.testing._kafka.broker_jars import RealKafkaError, ToolMissingError
+from kafka_fast.testing._kafka.java_process import JavaProcess, PortPool, Reaper
+from kafka_fast.testing._kafka.real_kafka import RealKafka
+from kafka_fast.testing.real_kafka import main
+from tests.support.jars import schemas
 from tests.waiting import eventually
 
 # A stand-in for a server: says that it is ready, then waits forever.
@@ -85,7 +87,7 @@ class TestJars:
 
     @pytest.mark.broker
     def test_schemas_are_apache_definitions(self, real_kafka: RealKafka) -> None:
-        folder = broker_jars.schemas()
+        folder = schemas()
         assert '"apiKey": 0' in (folder / "ProduceRequest.json").read_text()
         assert len(list(folder.glob("*.json"))) > 150
 
@@ -152,7 +154,7 @@ class TestProcesses:
         data.mkdir()
         script = f"""
 import pathlib, sys, time
-from kafka_fast.testing.java_process import JavaProcess, Reaper
+from kafka_fast.testing._kafka.java_process import JavaProcess, Reaper
 folder = pathlib.Path({str(data)!r})
 process = JavaProcess("server", {SERVER!r}, cwd=folder, log_path=folder / "log", ready="serving",
                       reaper=Reaper(folder))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.peer_calls.scene import Brokers
 
 

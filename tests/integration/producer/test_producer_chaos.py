@@ -16,7 +16,7 @@ import pytest
 
 from kafka_fast import Producer
 from kafka_fast.errors import DeliveryError, KafkaError
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from kafka_fast.types import RecordMetadata
 from tests.integration.producing import TIMEOUT, Tally, new_topic, read_log, say
 from tests.waiting import eventually

@@ -21,7 +21,7 @@ from kafka_fast.errors import (
     MessageTooLarge,
     Outcome,
 )
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.embedded.process.test_producer_endings import COUNTS, ENDINGS, begin
 from tests.integration.producing import (
     TIMEOUT,

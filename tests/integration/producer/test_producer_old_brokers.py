@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.producing import TIMEOUT, Tally, create_again, fetch_log, new_topic
 
 PARTITIONS = 3

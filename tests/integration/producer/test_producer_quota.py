@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.producing import TIMEOUT, new_topic, read_log
 from tests.waiting import eventually
 

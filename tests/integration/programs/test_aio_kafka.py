@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from kafka_fast import TopicPartition, aio
 from kafka_fast.errors import KafkaError
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.embedded.looped import run
 from tests.integration.producing import new_topic, read_log
 

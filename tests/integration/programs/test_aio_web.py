@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.producing import new_topic, read_log
 from tests.waiting import eventually
 

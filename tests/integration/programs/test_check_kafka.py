@@ -10,9 +10,14 @@ from typing import Any
 import pytest
 
 from kafka_fast.cli.main import main
-from kafka_fast.testing.client_properties import write_properties_file
-from kafka_fast.testing.real_kafka import RealKafka
-from kafka_fast.testing.secure_kafka import LISTENERS, MECHANISMS, SASL_LISTENERS, SecureKafka
+from kafka_fast.testing._client_properties import write_properties_file
+from kafka_fast.testing._kafka.real_kafka import RealKafka
+from kafka_fast.testing._kafka.secure_kafka import (
+    LISTENERS,
+    MECHANISMS,
+    SASL_LISTENERS,
+    SecureKafka,
+)
 
 pytestmark = pytest.mark.timeout(60)
 

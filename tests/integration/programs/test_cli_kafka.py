@@ -20,7 +20,7 @@ from typing import IO, Any
 import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.consuming import (
     FIRST_TIMESTAMP_MS,
     PROTOCOLS,

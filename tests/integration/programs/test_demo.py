@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from kafka_fast.testing import EmbeddedKafka
-from kafka_fast.testing.real_kafka import RealKafka
-from kafka_fast.testing.secure_kafka import USERS, SecureKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
+from kafka_fast.testing._kafka.secure_kafka import USERS, SecureKafka
 from tests.integration.spark.spark_local import SPARK_MARKS
 from tests.waiting import eventually
 
@@ -241,7 +241,7 @@ def test_over_tls_with_a_login(
     run_demo: Run, secure_kafka: SecureKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the tests' own secure Kafka, in place of the one that the demo would start."""
-    module = importlib.import_module("kafka_fast.testing.secure_kafka")
+    module = importlib.import_module("kafka_fast.testing._kafka.secure_kafka")
     monkeypatch.setattr(module, "SecureKafka", lambda folder: nullcontext(secure_kafka))
     status, out, err = run_demo(FILE=as_json(tmp_path, "rows.json"), SECURE=1)
     assert (status, err) == (0, "")

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import pytest
 
 from kafka_fast import Consumer, Producer
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.consuming import PROTOCOLS
 from tests.integration.producing import TIMEOUT, new_topic

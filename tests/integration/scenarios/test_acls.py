@@ -51,10 +51,10 @@ from kafka_fast.protocol.apis.topics.delete_records import (
 from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest
 from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
 from kafka_fast.protocol.schema import Request
+from kafka_fast.testing._kafka.secure_kafka import SecureKafka
 from kafka_fast.testing.broker.security import Security
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.secure_broker import SUPER_USERS, USERS
-from kafka_fast.testing.secure_kafka import SecureKafka
 from tests.integration.scenarios.sasl import Door, log_in
 from tests.integration.scenarios.steps import new_topic, unique_name
 from tests.integration.scenarios.test_sasl import unsecured

@@ -22,9 +22,9 @@ from kafka_fast.protocol.apis.records.fetch import (
     FetchTopic,
     ForgottenTopic,
 )
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from kafka_fast.testing.broker.groups.settings import GroupSettings
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.scenarios.groups import commit, fetch_offsets, ready
 from tests.integration.scenarios.steps import new_topic, tell_coordinator, unique_name

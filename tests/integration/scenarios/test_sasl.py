@@ -11,10 +11,10 @@ import pytest
 
 from kafka_fast import errors
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.testing._kafka.secure_kafka import USERS, SecureKafka
 from kafka_fast.testing.broker.sasl.tokens import write_token
 from kafka_fast.testing.broker.security import MECHANISMS, Security
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.secure_kafka import USERS, SecureKafka
 from tests.integration.scenarios.sasl import (
     NONCE,
     Door,

@@ -18,8 +18,8 @@ from kafka_fast.control.authentication.dialogue import Authentication
 from kafka_fast.control.authentication.mechanism import Mechanism, Work
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError
 from kafka_fast.net.login import make_mechanism
-from kafka_fast.testing.broker_jars import ToolMissingError
-from kafka_fast.testing.kdc import Kdc
+from kafka_fast.testing._kafka.broker_jars import ToolMissingError
+from tests.support.kdc import Kdc
 from tests.unit.canary import assert_hidden, traces
 from tests.unit.control.authentication.conversing import converse
 from tests.unit.control.authentication.scripted import accept, read, shake, versions

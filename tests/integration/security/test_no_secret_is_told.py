@@ -24,8 +24,8 @@ from kafka_fast import (
     read_properties,
 )
 from kafka_fast.cli.main import main
-from kafka_fast.testing.client_properties import write_properties_file
-from kafka_fast.testing.secure_kafka import MECHANISMS, USERS, SecureKafka
+from kafka_fast.testing._client_properties import write_properties_file
+from kafka_fast.testing._kafka.secure_kafka import MECHANISMS, USERS, SecureKafka
 from tests.unit.canary import CANARY, assert_hidden, traces
 
 TIMEOUT = 20.0

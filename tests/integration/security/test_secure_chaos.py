@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.broker_jars import DEFAULT_VERSION
-from kafka_fast.testing.secure_kafka import SecureKafka
+from kafka_fast.testing._kafka.broker_jars import DEFAULT_VERSION
+from kafka_fast.testing._kafka.secure_kafka import SecureKafka
 from tests.conftest import start_or_skip
 from tests.integration.consumer.group_journal import check
 from tests.integration.consumer.test_consumer_chaos import CONSUMER_PROTOCOL, KINDS, QUICK, Group

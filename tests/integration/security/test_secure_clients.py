@@ -16,7 +16,7 @@ import pytest
 
 from kafka_fast import AuthenticationError, Consumer, Producer, TlsError
 from kafka_fast.errors import GroupAuthorizationFailed, TopicAuthorizationFailed
-from kafka_fast.testing.secure_kafka import (
+from kafka_fast.testing._kafka.secure_kafka import (
     LISTENERS,
     MECHANISMS,
     SASL_LISTENERS,

@@ -20,7 +20,12 @@ import pytest
 from kafka_fast.errors import SaslAuthenticationFailed
 from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateRequest
 from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeRequest
-from kafka_fast.testing.secure_kafka import LISTENERS, MECHANISMS, SASL_LISTENERS, SecureKafka
+from kafka_fast.testing._kafka.secure_kafka import (
+    LISTENERS,
+    MECHANISMS,
+    SASL_LISTENERS,
+    SecureKafka,
+)
 from tests.integration.scenarios.sasl import log_in
 from tests.integration.scenarios.wire import connected
 from tests.integration.security.secure_peers import context, for_librdkafka, for_python_clients

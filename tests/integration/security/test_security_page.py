@@ -15,8 +15,8 @@ import pytest
 
 from kafka_fast import Consumer, Producer, read_properties
 from kafka_fast.config import producer_settings
-from kafka_fast.testing.client_properties import write_properties_file
-from kafka_fast.testing.secure_kafka import USERS, SecureKafka
+from kafka_fast.testing._client_properties import write_properties_file
+from kafka_fast.testing._kafka.secure_kafka import USERS, SecureKafka
 from tests.documentation.pages import Block, blocks
 
 PAGE = "docs/security.md"

@@ -31,7 +31,7 @@ from kafka_fast.spark import (
     write_rdd,
 )
 from kafka_fast.testing import EmbeddedKafka
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.spark.spark_cluster import ROOT, read_all
 from tests.integration.spark.spark_local import SPARK_MARKS
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.broker_jars import spark_connector
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.consuming import write_transactions
 from tests.integration.producing import new_topic
 from tests.integration.spark.spark_cluster import ROOT
+from tests.support.jars import spark_connector
 from tests.waiting import killed
 
 pytest.importorskip("pyspark", minversion="4.2")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.producing import new_topic
 from tests.integration.spark.spark_cluster import ROOT, spark_home, standalone
 from tests.integration.spark.spark_driver import (

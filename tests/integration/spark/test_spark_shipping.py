@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafka_fast.testing import EmbeddedKafka
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.spark.spark_cluster import (
     ROOT,
     environment,

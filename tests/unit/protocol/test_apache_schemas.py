@@ -25,8 +25,9 @@ from kafka_fast.protocol.schema import (
     parse_versions,
     snake_case,
 )
-from kafka_fast.testing import broker_jars
+from kafka_fast.testing._kafka import broker_jars
 from tests.reference.protocol_codec import MESSAGES
+from tests.support.jars import schemas
 
 pytestmark = pytest.mark.broker
 
@@ -37,7 +38,7 @@ PLAIN = {"string": "", "bool": False, "float64": 0.0, "uuid": bytes(16), "bytes"
 def definitions() -> Path:
     """Return the folder with Apache's definitions."""
     try:
-        return broker_jars.schemas()
+        return schemas()
     except broker_jars.ToolMissingError as missing:
         if os.environ.get("CI") == "true":
             raise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.consuming import delete_records, write, write_transactions
 from tests.integration.producing import new_topic
 from tests.integration.spark.spark_local import SPARK_MARKS, has_limits

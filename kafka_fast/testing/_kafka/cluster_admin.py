@@ -52,8 +52,8 @@ from kafka_fast.protocol.apis.topics.create_topics import (
 from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafka_fast.protocol.frame import decode_response, encode_request
 from kafka_fast.protocol.schema import Request, Response
+from kafka_fast.testing._kafka.broker_jars import RealKafkaError
 from kafka_fast.testing.broker.acls import AclRule, Operation, ResourceType
-from kafka_fast.testing.broker_jars import RealKafkaError
 
 __all__ = ["ClusterAdmin", "PartitionState"]
 

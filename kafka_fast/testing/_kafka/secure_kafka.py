@@ -29,19 +29,19 @@ from pathlib import Path
 from typing import Any
 
 from kafka_fast.protocol.apis.security.alter_user_scram_credentials import ScramCredentialUpsertion
-from kafka_fast.testing.broker.acls import AclRule, acl_rules
-from kafka_fast.testing.broker_jars import DEFAULT_VERSION, release
-from kafka_fast.testing.certificates import Certificate, CertificateAuthority
-from kafka_fast.testing.client_properties import (
+from kafka_fast.testing._client_properties import (
     LOGIN_MODULES,
     login_properties,
     tls_properties,
     write_properties_file,
 )
-from kafka_fast.testing.cluster_admin import ClusterAdmin
-from kafka_fast.testing.identity_provider import AUDIENCE, ISSUER, IdentityProvider
-from kafka_fast.testing.installation import HOST, PLAINTEXT, Node
-from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing._kafka.broker_jars import DEFAULT_VERSION, release
+from kafka_fast.testing._kafka.cluster_admin import ClusterAdmin
+from kafka_fast.testing._kafka.identity_provider import AUDIENCE, ISSUER, IdentityProvider
+from kafka_fast.testing._kafka.installation import HOST, PLAINTEXT, Node
+from kafka_fast.testing._kafka.real_kafka import RealKafka
+from kafka_fast.testing.broker.acls import AclRule, acl_rules
+from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 from kafka_fast.testing.secure_broker import SUPER_USERS, USERS
 
 __all__ = ["LISTENERS", "MECHANISMS", "USERS", "SecureKafka"]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafka_fast.testing.broker_jars import find_tool, jars
-from kafka_fast.testing.java_process import JavaProcess, PortPool, Reaper
+from kafka_fast.testing._kafka.broker_jars import find_tool
+from kafka_fast.testing._kafka.java_process import JavaProcess, PortPool, Reaper
+from tests.support.jars import jars
 
 __all__ = ["Kdc"]
 

@@ -6,10 +6,10 @@ renamed, so it is never incomplete. A file lock lets test runs that start togeth
 
     cache/
       kafka-4.4.0/       every jar that a broker of that version needs, and log4j2.yaml
-      schemas-4.4.0/     Apache's message definitions (JSON with // comments)
       lock
 
-`real_kafka` calls this module, which knows nothing of running processes.
+`real_kafka` calls this module, which knows nothing of running processes. The tests of kafka_fast
+keep further jars in the cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,26 +33,20 @@ __all__ = [
     "RealKafkaError",
     "Release",
     "ToolMissingError",
+    "appearing",
     "cache_dir",
     "class_path",
+    "copy_jars",
+    "dependency",
     "find_tool",
-    "jars",
+    "locked_cache",
+    "project",
     "release",
-    "schemas",
-    "spark_connector",
 ]
 
 DEFAULT_VERSION = "4.4.0"
 MINIMUM_JAVA = 17
 FETCH_TIMEOUT = 600.0
-#: Works on PySpark 4.3, too.
-SPARK_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
-CONNECTOR_PARTS = (
-    "spark-sql-kafka-0-10_2.13",
-    "spark-token-provider-kafka-0-10_2.13",
-    "kafka-clients",
-    "commons-pool2",
-)
 
 # Level INFO, because the harness reads from the log when a broker is ready.
 LOG4J2_YAML = (
@@ -176,50 +169,9 @@ def class_path(version: str = DEFAULT_VERSION) -> Path:
     kafka_release = release(version)
     folder = cache_dir() / f"kafka-{version}"
     if not folder.exists():
-        with _locked_cache():
+        with locked_cache():
             if not folder.exists():
                 _fetch(kafka_release, folder)
-    return folder
-
-
-def jars(artifact: str) -> Path:
-    """Return the folder with the jars of a `group:artifact:version`, and of all that it needs.
-
-    Raises:
-        ToolMissingError: the jars must be fetched and Maven is missing.
-        RealKafkaError: Maven failed; the message ends with Maven's output.
-    """
-    group, name, version = artifact.split(":")
-    folder = cache_dir() / f"{name}-{version}"
-    if not folder.exists():
-        with _locked_cache():
-            if not folder.exists():
-                with _appearing(folder) as fresh:
-                    dependency = _dependency(group, name, version)
-                    _copy_jars(fresh, _project(dependency), artifact, f"{name}-*.jar")
-    return folder
-
-
-def spark_connector() -> str:
-    """Return the jars of Spark's own connector, as the setting `spark.jars` takes them.
-
-    Raises:
-        ToolMissingError, RealKafkaError: As for `jars`.
-    """
-    there = jars(SPARK_CONNECTOR)
-    return ",".join(str(next(there.glob(f"{part}-[0-9]*.jar"))) for part in CONNECTOR_PARTS)
-
-
-def schemas(version: str = DEFAULT_VERSION) -> Path:
-    """Return a folder with Apache's message definitions, unpacked from the client jar."""
-    folder = cache_dir() / f"schemas-{version}"
-    if folder.exists():
-        return folder
-    jar = class_path(version) / f"kafka-clients-{version}.jar"
-    with _locked_cache(), _appearing(folder) as fresh, zipfile.ZipFile(jar) as archive:
-        for name in archive.namelist():
-            if re.fullmatch(r"common/message/\w+\.json", name):
-                (fresh / Path(name).name).write_bytes(archive.read(name))
     return folder
 
 
@@ -234,7 +186,7 @@ def _check_java(path: str) -> None:
 
 
 @contextlib.contextmanager
-def _locked_cache() -> Iterator[None]:
+def locked_cache() -> Iterator[None]:
     """Hold the cache's lock, so that one process fetches while others wait."""
     with (cache_dir() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -242,7 +194,7 @@ def _locked_cache() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _appearing(folder: Path) -> Iterator[Path]:
+def appearing(folder: Path) -> Iterator[Path]:
     """Yield a new folder, which is renamed to `folder` if the block succeeds, else removed."""
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
@@ -272,22 +224,22 @@ def _pom(kafka_release: Release) -> str:
         for group, artifact in excluded
     )
     kafka = ("org.apache.kafka", f"kafka_{kafka_release.scala}", kafka_release.version)
-    return _project(
+    return project(
         "".join(
-            _dependency(group, artifact, version, exclusions)
+            dependency(group, artifact, version, exclusions)
             for group, artifact, version in [kafka, *extra]
         )
     )
 
 
-def _dependency(group: str, artifact: str, version: str, exclusions: str = "") -> str:
+def dependency(group: str, artifact: str, version: str, exclusions: str = "") -> str:
     return (
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
         f"<version>{version}</version><exclusions>{exclusions}</exclusions></dependency>\n"
     )
 
 
-def _project(dependencies: str) -> str:
+def project(dependencies: str) -> str:
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>\n'
         "<groupId>kafka-fast</groupId><artifactId>broker</artifactId><version>1</version>"
@@ -297,15 +249,15 @@ def _project(dependencies: str) -> str:
 
 def _fetch(kafka_release: Release, folder: Path) -> None:
     """Let Maven copy the class path of `kafka_release` into `folder`."""
-    with _appearing(folder) as fresh:
+    with appearing(folder) as fresh:
         (fresh / "log4j2.yaml").write_text(LOG4J2_YAML)
         (fresh / "log4j.properties").write_text(LOG4J_PROPERTIES)
-        _copy_jars(
+        copy_jars(
             fresh, _pom(kafka_release), f"Kafka {kafka_release.version}", "kafka-clients-*.jar"
         )
 
 
-def _copy_jars(folder: Path, pom: str, what: str, proof: str) -> None:
+def copy_jars(folder: Path, pom: str, what: str, proof: str) -> None:
     """Let Maven copy what a POM depends on into a folder; then a file like `proof` is there."""
     maven = find_tool("mvn")
     (folder / "pom.xml").write_text(pom)

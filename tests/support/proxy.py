@@ -13,7 +13,7 @@ It runs in a thread with an event loop of its own. Delays overlap: bytes that co
 in meanwhile, up to `WINDOW` bytes for each direction, so bandwidth survives a long round trip. A
 benchmark runs it in a process of its own, away from the GIL of the client that it measures:
 
-    python -m kafka_fast.testing.proxy 127.0.0.1:9092 --delay 0.01
+    python -m tests.support.proxy 127.0.0.1:9092 --delay 0.01
 """
 
 from __future__ import annotations
@@ -343,7 +343,7 @@ def _end(writer: asyncio.StreamWriter, *, reset: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a proxy until standard input ends; its address is the first line of the output."""
-    parser = argparse.ArgumentParser(prog="python -m kafka_fast.testing.proxy", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.support.proxy", description=__doc__)
     parser.add_argument("target", help="host:port of the broker")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds, each way")
     parser.add_argument("--bandwidth", type=float, help="bytes per second, each way")

@@ -27,7 +27,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from kafka_fast.testing.broker_jars import RealKafkaError
+from kafka_fast.testing._kafka.broker_jars import RealKafkaError
 
 __all__ = ["JavaProcess", "PortPool", "Reaper", "data_root"]
 

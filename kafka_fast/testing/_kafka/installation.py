@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_fast.testing.broker_jars import RealKafkaError, Release, class_path, find_tool
-from kafka_fast.testing.client_properties import write_properties_file
-from kafka_fast.testing.java_process import JavaProcess, PortPool, Reaper, data_root
+from kafka_fast.testing._client_properties import write_properties_file
+from kafka_fast.testing._kafka.broker_jars import RealKafkaError, Release, class_path, find_tool
+from kafka_fast.testing._kafka.java_process import JavaProcess, PortPool, Reaper, data_root
 
 __all__ = ["HOST", "PLAINTEXT", "Installation", "Layout", "Node"]
 
