@@ -21,7 +21,7 @@ no `__annotations__` from Python 3.14 on (PEP 649), and evaluating them would co
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -32,7 +32,7 @@ else:
         return lambda decorated: decorated
 
 
-__all__ = ["Value", "field", "field_names", "replace"]
+__all__ = ["Value", "assert_never", "field", "field_names", "replace"]
 
 T = TypeVar("T")
 V = TypeVar("V", bound="Value")
@@ -179,3 +179,11 @@ def replace(value: V, **changes: Any) -> V:
     """Return a copy with other values in some fields."""
     fields = {name: getattr(value, name) for name in value._fields}
     return type(value)(**{**fields, **changes})
+
+
+def assert_never(value: NoReturn) -> NoReturn:
+    """End a `match` on a closed union: type checkers refuse a case that is left out.
+
+    Python 3.10 has no `typing.assert_never`.
+    """
+    raise AssertionError(f"{value!r} is of none of the expected kinds")

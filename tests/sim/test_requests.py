@@ -68,12 +68,7 @@ def test_a_deadline_that_passes_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_answer_of_another_node_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Router._node_id
-
-    def wrong(self: Router, target: Any, key: object) -> int | None:
-        return 1 if isinstance(target, OneNode) else right(self, target, key)
-
-    monkeypatch.setattr(Router, "_node_id", wrong)
+    monkeypatch.setattr(OneNode, "node", lambda self, cluster, key: 1)
     found("answered by node 1")
 
 

@@ -47,15 +47,16 @@ def reason(cluster: Cluster, connections: Connections, partition: TopicPartition
     return of_node(connections, node, "its leader")
 
 
-def of_node(connections: Connections, node: Node, noun: str) -> Reason:
-    """Return what stands between this client and a node; `noun` says what the node is."""
+def of_node(connections: Connections, node: Node, role: str) -> Reason:
+    """Return what stands between this client and a node; `role` says what the node is, or ""."""
+    who = f"{role}, {node}," if role else str(node)
     key = ConnectionKey(Role.DATA, node.id)
     if connections.links.link_to(key) is None and connections.links.request_link(node.id) is None:
         trouble = connections.troubles.now(key)
         if trouble is None:
-            return Reason(f"no connection to {noun}, {node}, yet")
-        return Reason(f"no connection to {noun}: {trouble}", trouble.error)
-    return Reason(f"{noun}, {node}, does not answer")
+            return Reason(f"no connection to {who} yet")
+        return Reason(f"no connection to {role or node}: {trouble}", trouble.error)
+    return Reason(f"{who} does not answer")
 
 
 def of_pause(

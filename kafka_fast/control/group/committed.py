@@ -21,7 +21,7 @@ from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.metadata.metadata import NO_TOPIC_ID, by_topic
 from kafka_fast.control.pieces import in_pieces
-from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
+from kafka_fast.control.requests.call import ONLY, AnswerSource, CollectingCall
 from kafka_fast.control.requests.meanings import (
     Done,
     Meaning,
@@ -126,7 +126,7 @@ class _Pieces:
                 self._done(self._fetched)
 
 
-class _FetchOffsets(Call[str, Fetched]):
+class _FetchOffsets(CollectingCall[str, Fetched]):
     """One request for offsets."""
 
     request_class = OffsetFetchRequest
@@ -139,7 +139,11 @@ class _FetchOffsets(Call[str, Fetched]):
         done: Callable[[Fetched | KafkaError], None],
     ) -> None:
         settings = group.context.settings
-        super().__init__(group.coordinator.target, timeout=settings.request_timeout)
+        super().__init__(
+            group.coordinator.target,
+            timeout=settings.request_timeout,
+            on_ended=lambda results, now: done(results.only()),
+        )
         self._identity = group.identity
         self._cluster = group.context.cluster
         # With read_committed the coordinator waits for transactions that have pending offsets.
@@ -148,7 +152,6 @@ class _FetchOffsets(Call[str, Fetched]):
         self._is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
         self._group_id = group.coordinator.group_id
         self._partitions = partitions
-        self._done = done
         self._topic_ids: dict[str, bytes | None] = {}  # when the request was sent
 
     def subject(self, item: str) -> About:
@@ -268,11 +271,3 @@ class _FetchOffsets(Call[str, Fetched]):
                 broker_error(code, f"committed offsets: {described(code, 'OffsetFetch')}")
             )
         return meaning
-
-    def handle_done(self, item: str, value: Fetched, now: float) -> None:
-        """Pass the offsets on."""
-        self._done(value)
-
-    def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """Pass the error on."""
-        self._done(error)

@@ -19,7 +19,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.diagnosis.troubles import About
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
+from kafka_fast.control.requests.call import ONLY, AnswerSource, CollectingCall, Results
 from kafka_fast.control.requests.meanings import Done, Meaning, NotDone, Refused, meaning_of
 from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.errors import (
@@ -94,12 +94,19 @@ class Descriptions:
         """
         asked: list[OpenCall[str, GroupDescription]] = []
 
-        def ask_classic() -> None:
-            call = _DescribeClassic(self._coordinator, done, timeout=self._timeout)
+        def begin(
+            kind: type[_Describe], on_ended: Callable[[Results[str, GroupDescription], float], None]
+        ) -> None:
+            call = kind(self._coordinator, timeout=self._timeout, on_ended=on_ended)
             asked.append(self._requester.begin(call, [ONLY]))
 
-        newer_call = _DescribeNewer(self._coordinator, done, ask_classic, timeout=self._timeout)
-        asked.append(self._requester.begin(newer_call, [ONLY]))
+        def handle_newer(results: Results[str, GroupDescription], now: float) -> None:
+            if _needs_classic(results.only()):
+                begin(_DescribeClassic, lambda results, now: done(results.only()))
+            else:
+                done(results.only())
+
+        begin(_DescribeNewer, handle_newer)
 
         def cancel() -> None:
             asked[-1].cancel()
@@ -107,19 +114,24 @@ class Descriptions:
         return cancel
 
 
-class _Describe(Call[str, GroupDescription]):
+def _needs_classic(outcome: GroupDescription | KafkaError) -> bool:
+    """Tell whether the group or its broker needs the API of classic groups."""
+    is_another = isinstance(outcome, BrokerError) and outcome.code in _ANOTHER_PROTOCOL
+    return is_another or isinstance(outcome, UnsupportedVersionError)
+
+
+class _Describe(CollectingCall[str, GroupDescription]):
     """A request for a group's description; each subclass uses the API of one protocol."""
 
     def __init__(
         self,
         coordinator: GroupCoordinator,
-        done: Callable[[GroupDescription | KafkaError], None],
         *,
         timeout: float,
+        on_ended: Callable[[Results[str, GroupDescription], float], None],
     ) -> None:
-        super().__init__(coordinator.target, timeout=timeout)
+        super().__init__(coordinator.target, timeout=timeout, on_ended=on_ended)
         self._group_id = coordinator.group_id
-        self._done = done
 
     def describe(self, item: str) -> str:
         """Return the name of the request in errors."""
@@ -129,31 +141,12 @@ class _Describe(Call[str, GroupDescription]):
         """Keep troubles under `About.GROUP`."""
         return About.GROUP
 
-    def handle_done(self, item: str, value: GroupDescription, now: float) -> None:
-        """Pass the description on."""
-        self._done(value)
-
-    def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """Pass the error on."""
-        self._done(error)
-
 
 class _DescribeNewer(_Describe):
     """ConsumerGroupDescribe (KIP-848)."""
 
     request_class = newer.ConsumerGroupDescribeRequest
     response_class = newer.ConsumerGroupDescribeResponse
-
-    def __init__(
-        self,
-        coordinator: GroupCoordinator,
-        done: Callable[[GroupDescription | KafkaError], None],
-        ask_classic: Callable[[], None],
-        *,
-        timeout: float,
-    ) -> None:
-        super().__init__(coordinator, done, timeout=timeout)
-        self._ask_classic = ask_classic
 
     def build(self, items: Sequence[str], version: int) -> newer.ConsumerGroupDescribeRequest:
         """Ask for the group."""
@@ -176,14 +169,6 @@ class _DescribeNewer(_Describe):
             else:
                 topics = frozenset(_newer_topics(group.members))
                 yield ONLY, Done(GroupDescription(group.group_state, topics, len(group.members)))
-
-    def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """Use the API of the other protocol if the group or the broker needs that."""
-        is_another = isinstance(error, BrokerError) and error.code in _ANOTHER_PROTOCOL
-        if is_another or isinstance(error, UnsupportedVersionError):
-            self._ask_classic()
-        else:
-            super().handle_failed(item, error, now)
 
 
 class _DescribeClassic(_Describe):

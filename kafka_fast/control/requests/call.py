@@ -8,9 +8,11 @@ the rest: which node, which link, when to try again, when to give up.
     target, timeout, …              the user                     Leaders()
     build(items, version)           the user                     a ListOffsetsRequest
     read(answer, items, source)     the user                     (partition, Done(offset)), …
-    handle_done, handle_failed      the user                     once for each item
+    handle_done, handle_failed      the user, or CollectingCall  once for each item
+    handle_ended                    the user, or CollectingCall  after the last item
 
-A call that is not about several things (a producer id) has one item: `ONLY`.
+A call that is not about several things (a producer id) has one item: `ONLY`. A user that wants all
+results at once extends `CollectingCall`, and writes only what is sent and what answers mean.
 
 Thread: control.
 """
@@ -18,7 +20,7 @@ Thread: control.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from kafka_fast.control.diagnosis.troubles import Subject
@@ -28,9 +30,9 @@ from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.protocol.schema import Request, Response
-from kafka_fast.values import Value
+from kafka_fast.values import Value, field
 
-__all__ = ["ONLY", "AnswerSource", "Call"]
+__all__ = ["ONLY", "AnswerSource", "Call", "CollectingCall", "Results"]
 
 
 class AnswerSource(Value):
@@ -47,6 +49,7 @@ class AnswerSource(Value):
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+T = TypeVar("T")
 
 ONLY = "ONLY"
 """The one item of a call that is not about several things."""
@@ -82,7 +85,7 @@ class Call(ABC, Generic[K, V]):
     is_slow: bool = False
     beside_after: float = NEVER
 
-    def __init__(self, target: Target, *, timeout: float) -> None:
+    def __init__(self, target: Target[K], *, timeout: float) -> None:
         """Take where the call goes, and how long one try may last."""
         self.target = target
         self.timeout = timeout
@@ -148,3 +151,66 @@ class Call(ABC, Generic[K, V]):
     @abstractmethod
     def handle_failed(self, item: K, error: KafkaError, now: float) -> None:
         """Take why there will be no answer for an item; it is not open any more."""
+
+    def handle_no_nodes(self, error: KafkaError, now: float) -> None:
+        """Take why all nodes could not be asked: the metadata named none by the deadline."""
+
+    def handle_ended(self, now: float) -> None:
+        """Act when no item is open any more. Here: do nothing.
+
+        This is not called after `discard` or `cancel`: then nobody waits for the rest.
+        """
+
+
+class Results(Value, Generic[K, V], frozen=False, eq=False):
+    """What became of the items of a call."""
+
+    values: dict[K, V] = field(factory=dict)
+    """The answers."""
+    errors: dict[K, KafkaError] = field(factory=dict)
+    """Why the other items have no answer."""
+    no_nodes: KafkaError | None = None
+    """Why a call to all nodes has asked none: the metadata named none in time."""
+
+    def only(self: Results[str, T]) -> T | KafkaError:
+        """Return what became of `ONLY`."""
+        error = self.errors.get(ONLY)
+        return self.values[ONLY] if error is None else error
+
+
+class CollectingCall(Call[K, V]):
+    """A call whose user wants the results of all items at once."""
+
+    def __init__(
+        self,
+        target: Target[K],
+        *,
+        timeout: float,
+        on_ended: Callable[[Results[K, V], float], None],
+    ) -> None:
+        """Take the target, and whom to tell.
+
+        Args:
+            target: where the items go.
+            timeout: seconds for one try.
+            on_ended: called with the results and the time, once.
+        """
+        super().__init__(target, timeout=timeout)
+        self._results: Results[K, V] = Results()
+        self._on_ended = on_ended
+
+    def handle_done(self, item: K, value: V, now: float) -> None:
+        """Keep the answer."""
+        self._results.values[item] = value
+
+    def handle_failed(self, item: K, error: KafkaError, now: float) -> None:
+        """Keep the error."""
+        self._results.errors[item] = error
+
+    def handle_no_nodes(self, error: KafkaError, now: float) -> None:
+        """Keep the error."""
+        self._results.no_nodes = error
+
+    def handle_ended(self, now: float) -> None:
+        """Pass the results on."""
+        self._on_ended(self._results, now)

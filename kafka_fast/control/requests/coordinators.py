@@ -17,7 +17,7 @@ Thread: control; getters may be called from any.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from kafka_fast.control.connections.backoff import Backoff, KeyedBackoff
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
@@ -31,7 +31,12 @@ from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, Refused, Retry
 from kafka_fast.control.requests.open_call import OpenCall
-from kafka_fast.control.requests.targets import AnyNode, Coordinator, CoordinatorKind, Target
+from kafka_fast.control.requests.targets import (
+    AnyNode,
+    CoordinatorKind,
+    CoordinatorTarget,
+    Target,
+)
 from kafka_fast.errors import KafkaError, ProtocolError, broker_error
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
@@ -60,12 +65,12 @@ class CallSender(Protocol):
     """What `Coordinators` needs of the requester."""
 
     def begin(
-        self, call: Call[K, V], items: Sequence[K] = (), *, deadline: float = NEVER
+        self, call: Call[K, V], items: Sequence[K] | None = None, *, deadline: float = NEVER
     ) -> OpenCall[K, V]:
         """Ask about these items until each is answered, refused, given up or too late."""
 
     def refuse(
-        self, concerns: Callable[[Target, object], bool], error: KafkaError, now: float
+        self, concerns: Callable[[Target[Any], Any], bool], error: KafkaError, now: float
     ) -> None:
         """Fail the items that will never be answered."""
 
@@ -321,9 +326,10 @@ class Coordinators:
         """Fail the items that wait for this coordinator. The next `want` looks for it again."""
         self._pace.handle_failure((kind, key), now)
 
-        def concerns(target: Target, item: object) -> bool:
-            is_kind = isinstance(target, Coordinator) and target.kind is kind
-            return is_kind and key == (item if target.key is None else target.key)  # type: ignore[union-attr]
+        def concerns(target: Target[Any], item: Any) -> bool:
+            if not isinstance(target, CoordinatorTarget) or target.kind is not kind:
+                return False
+            return target.name(item) == key
 
         self._requester.refuse(concerns, error, now)
         self._wanted.discard((kind, key))

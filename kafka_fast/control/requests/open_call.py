@@ -11,7 +11,6 @@ from typing import Generic, Protocol, TypeVar
 from kafka_fast.control.connections.links import Link
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.requests.call import Call
-from kafka_fast.control.requests.targets import AllNodes
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.values import Value
@@ -103,20 +102,23 @@ class Keeper(Protocol):
 class OpenCall(Generic[K, V]):
     """A call and its open items. `Requester.begin` makes it."""
 
-    def __init__(self, keeper: Keeper, call: Call[K, V], deadline: float) -> None:
+    def __init__(
+        self, keeper: Keeper, call: Call[K, V], deadline: float, *, is_spreading: bool
+    ) -> None:
         """Start without items; `add` brings them.
 
         Args:
             keeper: the requester.
             call: what is asked.
             deadline: when items that are still open fail.
+            is_spreading: the items will be all nodes, once the metadata name them.
         """
         self.call = call
         self.deadline = deadline
         self.items: dict[K, Item[K]] = {}
         self.unsent: dict[K, Item[K]] = {}
         """The items that are not in flight: all that a tick has to look at."""
-        self.is_spreading = isinstance(call.target, AllNodes)
+        self.is_spreading = is_spreading
         """The items will be all nodes, once the metadata name them."""
         self._keeper = keeper
 

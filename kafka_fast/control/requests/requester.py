@@ -26,14 +26,14 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control.connections.backoff import Backoff
 from kafka_fast.control.connections.connections import Connections
 from kafka_fast.control.connections.links import Link
-from kafka_fast.control.diagnosis.troubles import Reason, timeout_error
+from kafka_fast.control.diagnosis.troubles import About, Reason, last_trouble, timeout_error
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.coordinators import Coordinators
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, Refresh, Refused
 from kafka_fast.control.requests.open_call import Item, OpenCall, Try
-from kafka_fast.control.requests.router import Place, Router
-from kafka_fast.control.requests.targets import Target
+from kafka_fast.control.requests.router import Router
+from kafka_fast.control.requests.targets import AllNodes, Place, Target
 from kafka_fast.errors import (
     BrokerError,
     KafkaConnectionError,
@@ -137,19 +137,23 @@ class Requester:
     # Commands
 
     def begin(
-        self, call: Call[K, V], items: Sequence[K] = (), *, deadline: float = NEVER
+        self, call: Call[K, V], items: Sequence[K] | None = None, *, deadline: float = NEVER
     ) -> OpenCall[K, V]:
         """Ask about these items until each is answered, refused, given up or too late.
 
         Args:
             call: what is asked.
-            items: what it is asked about; more may be added. For `AllNodes`: none.
+            items: what it is asked about. Without any the call ends at once, whatever its target.
+                None: all nodes, if they are the target; otherwise items are added later.
             deadline: when items that are still open fail with a KafkaTimeoutError.
         """
-        opened = OpenCall(self, call, deadline)
-        for key in items:
+        is_spreading = items is None and isinstance(call.target, AllNodes)
+        opened = OpenCall(self, call, deadline, is_spreading=is_spreading)
+        for key in items or ():
             opened.add(key)
-        self.keep(opened)  # a call to `AllNodes` begins without items
+        self.keep(opened)  # a call to all nodes begins without items
+        if items is not None and not opened.is_open:
+            call.handle_ended(self._requests.now)
         return opened
 
     def keep(self, call: OpenCall[K, V]) -> None:
@@ -158,7 +162,7 @@ class Requester:
             self._open.setdefault(call)
 
     def refuse(
-        self, concerns: Callable[[Target, Any], bool], error: KafkaError, now: float
+        self, concerns: Callable[[Target[Any], Any], bool], error: KafkaError, now: float
     ) -> None:
         """Fail the items that no node will ever answer.
 
@@ -189,7 +193,12 @@ class Requester:
 
     def _expire(self, call: OpenCall[Any, V], now: float) -> None:
         """Fail the items that end at the call's deadline."""
-        call.is_spreading = False
+        if call.is_spreading:
+            call.is_spreading = False
+            what = f"{call.call.api}: the metadata named no node in time"
+            reason = last_trouble(self._troubles.of(About.METADATA))
+            call.call.handle_no_nodes(timeout_error(what, reason), now)
+            call.call.handle_ended(now)
         for item in list(self._ended_by_deadline(call)):
             what = f"{call.call.describe(item.key)} was not sent in time"
             if item.tries:
@@ -328,7 +337,10 @@ class Requester:
                 subject = call.call.subject(key)
                 if subject is not None:
                     self._troubles.clear(subject, now)
+                is_last = not call.is_open
                 call.call.handle_done(key, value, now)
+                if is_last:
+                    self._end(call, now)
             case Refused(error):
                 self._fail(call, item, error, now)
             case FindAgain(error):
@@ -365,7 +377,15 @@ class Requester:
     def _fail(self, call: OpenCall[K, V], item: Item[K], error: KafkaError, now: float) -> None:
         if call.items.get(item.key) is item:
             call.discard(item.key)
+            is_last = not call.is_open
             call.call.handle_failed(item.key, error, now)
+            if is_last:
+                self._end(call, now)
+
+    def _end(self, call: OpenCall[K, V], now: float) -> None:
+        """End a call after its last item, unless the handler of its end has added another."""
+        if not call.is_open:
+            call.call.handle_ended(now)
 
     def _handle_lost(
         self, call: OpenCall[K, V], sent: Try[K], error: KafkaError, now: float

@@ -1,10 +1,8 @@
 """Which link leads to a target; if there is none, what is in the way.
 
-    AnyNode ───────► the least busy link, a bootstrap server's at first
-    Controller ────► the node that the metadata name ─┐
-    Leaders ───────► the leader of each partition ────┼─► that node's link for requests
-    OneNode, AllNodes ────────────────────────────────┘
-    Coordinator ───► the node that FindCoordinator named ─► its own link
+    AnyNode ───────────► the least busy link, a bootstrap server's at first
+    NodeTarget ────────► the node that the metadata name ──► that node's link for requests
+    CoordinatorTarget ─► the node that FindCoordinator named ─► its own link
 
 If a link is missing, `want` works towards it: it opens connections, refreshes metadata and looks up
 coordinators. The requester calls it with each tick until it returns a link.
@@ -15,40 +13,34 @@ Thread: control; `why_waiting` may be called from any.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections.connections import Connections
 from kafka_fast.control.connections.links import Link
-from kafka_fast.control.diagnosis import silence
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.messages import pause_seconds
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.requests.any_node import AnyNodes
 from kafka_fast.control.requests.call import Call
 from kafka_fast.control.requests.targets import (
-    AllNodes,
     AnyNode,
-    Controller,
-    Coordinator,
-    Leaders,
-    OneNode,
+    CoordinatorTarget,
+    NodeTarget,
+    Place,
     Target,
 )
 from kafka_fast.instants import LONG_AGO, NEVER
-from kafka_fast.types import TopicPartition
+from kafka_fast.values import assert_never
 
 if TYPE_CHECKING:
     from kafka_fast.control.requests.coordinators import Coordinators
 
-__all__ = ["Place", "Router"]
+__all__ = ["Router"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-
-Place: TypeAlias = int | str | None
-"""A node's id, or the name of what has no node yet; None for any node and the controller."""
 
 
 class Router:
@@ -82,16 +74,14 @@ class Router:
         """Return what decides over which link an item goes: items of one place share a link."""
         target = call.target
         match target:
-            case Leaders():
-                assert isinstance(key, TopicPartition)
-                leader = self._cluster.leader(*key)
-                return key.topic if leader is None else leader.id
-            case AnyNode() | Controller():
+            case AnyNode():
                 return None
-            case Coordinator():
-                return _coordinated(target, key)
+            case NodeTarget():
+                return target.place(self._cluster, key)
+            case CoordinatorTarget():
+                return target.name(key)
             case _:
-                return self._node_id(target, key)
+                return assert_never(target)
 
     def opens_at(self, call: Call[K, V], key: K, now: float) -> float:
         """Return when an item can be sent. LONG_AGO: now; NEVER: after some event."""
@@ -129,30 +119,22 @@ class Router:
         until = max(of_node, self._connections.paused_until(link.key))
         return until if until > now else LONG_AGO
 
-    def _node_id(self, target: Target, key: object) -> int | None:
-        """Return the node behind a target; None if it is not known."""
-        match target:
-            case OneNode(node_id):
-                return node_id
-            case AllNodes():
-                assert isinstance(key, int)
-                return key
-            case Controller():
-                return self._cluster.controller_id if self._cluster.controller_id >= 0 else None
-            case Leaders():
-                assert isinstance(key, TopicPartition)
-                leader = self._cluster.leader(*key)
-                return None if leader is None else leader.id
-            case _:
-                raise AssertionError(target)
-
     def _link(self, call: Call[K, V], key: K) -> Link | None:
-        """Return the ready link to an item's target; None if there is none."""
+        """Return the ready link to the node behind an item; None if there is none.
+
+        Items that any node may answer have no node behind them.
+        """
         target = call.target
-        if isinstance(target, Coordinator):
-            return self._coordinators.link(target.kind, _coordinated(target, key))
-        node_id = self._node_id(target, key)
-        return None if node_id is None else self._links.link_to(self._key(call, node_id))
+        match target:
+            case AnyNode():
+                return None
+            case NodeTarget():
+                node_id = target.node(self._cluster, key)
+                return None if node_id is None else self._links.link_to(self._key(call, node_id))
+            case CoordinatorTarget():
+                return self._coordinators.link(target.kind, target.name(key))
+            case _:
+                return assert_never(target)
 
     def _key(self, call: Call[K, V], node_id: int) -> ConnectionKey:
         """Return the connection that a call to a node goes over."""
@@ -169,17 +151,24 @@ class Router:
 
     def _seek(self, call: Call[K, V], key: K, now: float) -> Link | None:
         target = call.target
-        if isinstance(target, AnyNode):
-            return self._any.want(now, paused=self._paused(now).keys())
-        if isinstance(target, Coordinator):
-            return self._coordinators.want(target.kind, _coordinated(target, key), now)
-        node_id = self._node_id(target, key)
+        match target:
+            case AnyNode():
+                return self._any.want(now, paused=self._paused(now).keys())
+            case NodeTarget():
+                return self._seek_node(target, call, key, now)
+            case CoordinatorTarget():
+                return self._coordinators.want(target.kind, target.name(key), now)
+            case _:
+                return assert_never(target)
+
+    def _seek_node(
+        self, target: NodeTarget[K], call: Call[K, V], key: K, now: float
+    ) -> Link | None:
+        node_id = target.node(self._cluster, key)
         if node_id is None or self._cluster.node(node_id) is None:
-            if isinstance(target, Leaders):
-                assert isinstance(key, TopicPartition)
-                self._cluster.request_refresh("a partition has no leader", key.topic)
-            else:
-                self._cluster.request_refresh(f"{self.noun(target, key)} is not known")
+            topic = target.topic(key)
+            what = "a partition has no leader" if topic else f"{target.noun} is not known"
+            self._cluster.request_refresh(what, topic)
             return None
         return self._want_link(self._key(call, node_id), now)
 
@@ -202,15 +191,19 @@ class Router:
         """Have metadata refreshed, of one topic or of all."""
         self._cluster.request_refresh(reason, topic)
 
-    def handle_moved(
-        self, target: Target, key: object, link: Link, reason: str, now: float
-    ) -> None:
+    def handle_moved(self, target: Target[K], key: K, link: Link, reason: str, now: float) -> None:
         """Have the coordinator or controller found again: this node may not be it any more."""
-        if isinstance(target, Coordinator):
-            name = _coordinated(target, key)
-            self._coordinators.handle_moved(target.kind, name, reason, now, by=link.key.node_id)
-        elif isinstance(target, Controller):
-            self._cluster.request_refresh(reason)
+        match target:
+            case AnyNode():
+                pass
+            case NodeTarget():
+                if target.is_found_again:
+                    self._cluster.request_refresh(reason)
+            case CoordinatorTarget():
+                name, by = target.name(key), link.key.node_id
+                self._coordinators.handle_moved(target.kind, name, reason, now, by=by)
+            case _:
+                assert_never(target)
 
     def handle_throttle(self, link: Link, throttle_ms: int, now: float) -> None:
         """Send no request to a node for as long as its answer asks (KIP-219)."""
@@ -221,23 +214,11 @@ class Router:
 
     # Diagnosis
 
-    def noun(self, target: Target, key: object) -> str:
+    def noun(self, target: Target[K], key: K) -> str:
         """Return what errors call the node behind a target."""
-        match target:
-            case AnyNode():
-                return "the broker"
-            case Controller():
-                return "the controller"
-            case Leaders():
-                return "its leader"
-            case Coordinator(kind, _):
-                return (
-                    f"its coordinator, {self._coordinators.node(kind, _coordinated(target, key))},"
-                )
-            case OneNode(node_id):
-                return f"node {node_id}"
-            case _:
-                return "the node"
+        if isinstance(target, CoordinatorTarget):
+            return f"{target.noun}, {self._coordinators.node(target.kind, target.name(key))},"
+        return target.noun
 
     def why_waiting(self, call: Call[K, V], key: K, *, refused_by: int | None) -> Reason | None:
         """Return why an item cannot be sent; None if nothing is in the way. Any thread.
@@ -247,20 +228,17 @@ class Router:
             key: the item.
             refused_by: the node that refused the last try.
         """
-        match call.target:
-            case Leaders():
-                assert isinstance(key, TopicPartition)
-                leader = self._cluster.leader(*key)
-                is_last = leader is not None and leader.id == refused_by
+        target = call.target
+        match target:
+            case AnyNode():
+                return None
+            case NodeTarget():
+                node_id = target.node(self._cluster, key)
+                is_last = node_id is not None and node_id == refused_by
                 if is_last and self._link(call, key) is not None:
                     return None
-                return silence.reason(self._cluster, self._connections, key)
-            case Coordinator(kind, _) as target:
-                return self._coordinators.why_waiting(kind, _coordinated(target, key))
+                return target.why_waiting(self._cluster, self._connections, key)
+            case CoordinatorTarget():
+                return self._coordinators.why_waiting(target.kind, target.name(key))
             case _:
-                return None
-
-
-def _coordinated(target: Coordinator, key: object) -> str:
-    """Return the name of what is coordinated."""
-    return str(key) if target.key is None else target.key
+                return assert_never(target)

@@ -70,7 +70,7 @@ class Trial:
 class Probe(Call[Any, int]):
     """A call of the world."""
 
-    def __init__(self, world: Judge, target: Target, deadline: float) -> None:
+    def __init__(self, world: Judge, target: Target[Any], deadline: float) -> None:
         super().__init__(target, timeout=REQUEST_TIMEOUT)
         self.world = world
         self.deadline = deadline
@@ -79,9 +79,9 @@ class Probe(Call[Any, int]):
 
     # The user
 
-    def begin(self, items: Sequence[Any]) -> None:
-        """Hand the items to the requester, and keep the open call."""
-        for item in items:
+    def begin(self, items: Sequence[Any] | None) -> None:
+        """Hand the items to the requester, and keep the open call; None: all nodes."""
+        for item in items or ():
             self.trial(item)
         self.opened = self.world.requester.begin(self, items, deadline=self.deadline)
 

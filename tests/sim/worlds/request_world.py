@@ -36,8 +36,8 @@ from kafka_fast.control.requests.targets import (
     AllNodes,
     AnyNode,
     Controller,
-    Coordinator,
     CoordinatorKind,
+    CoordinatorOfEach,
     Leaders,
     OneNode,
 )
@@ -353,14 +353,14 @@ class RequestWorld:
         """Make a call of a random kind, with random items and a random deadline."""
         deadline = self.now + self.random.choice([0.05, 0.3, 1.0, 3.0, NEVER])
         call: Probe
-        items: list[Any] = [ONLY]
+        items: list[Any] | None = [ONLY]
         match self.random.randrange(7):
             case 0 | 1:
                 call = ListOffsets(self, Leaders(), deadline)
                 partitions = sorted(self.brokers.leaders)
                 items = self.random.sample(partitions, self.random.randrange(1, 6))
             case 2:
-                call = DescribeGroups(self, Coordinator(CoordinatorKind.GROUP), deadline)
+                call = DescribeGroups(self, CoordinatorOfEach(CoordinatorKind.GROUP), deadline)
                 items = self.random.sample(GROUPS, self.random.randrange(1, 4))
             case 3:
                 kind = self.random.choice([InitProducerId, InitProducerIdBeside])
@@ -371,7 +371,7 @@ class RequestWorld:
             case 5:
                 call = DescribeConfigs(self, OneNode(self.brokers.any_id()), deadline)
             case _:
-                call, items = DescribeConfigs(self, AllNodes(), deadline), []
+                call, items = DescribeConfigs(self, AllNodes(), deadline), None
         call.is_slow = self.random.random() < 0.2
         self.calls.append(call)
         call.begin(items)

@@ -137,6 +137,9 @@ class Rig:
     def link_to(self, key: ConnectionKey) -> Link | None:
         return self.by_key.get(key)
 
+    def request_link(self, node_id: int) -> Link | None:
+        return self.link_to(self.request_key(node_id))
+
     def request_key(self, node_id: int) -> ConnectionKey:
         return ConnectionKey(Role.DATA, node_id)
 

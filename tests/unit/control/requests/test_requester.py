@@ -46,7 +46,7 @@ class Ask(Call[Any, str]):
     request_class = DescribeGroupsRequest
     response_class = DescribeGroupsResponse
 
-    def __init__(self, target: Target, **attributes: Any) -> None:
+    def __init__(self, target: Target[Any], **attributes: Any) -> None:
         super().__init__(target, timeout=30.0)
         self.done: dict[Any, str] = {}
         self.failed: dict[Any, KafkaError] = {}
