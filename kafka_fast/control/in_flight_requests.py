@@ -214,7 +214,7 @@ class InFlightRequests:
         period: float,
         timeout: float,
         delay: float = 0.0,
-        other_epoch: Request | None = None,
+        epoch_field: str | None = None,
     ) -> int:
         """Send a request every `period` seconds, and hear of each answer that is not `expected`.
 
@@ -231,11 +231,10 @@ class InFlightRequests:
             period: seconds from one to the next.
             timeout: seconds for each answer. If one does not come in time, the link is closed.
             delay: seconds to the first.
-            other_epoch: the same request with each byte of its epoch, or generation, changed, and
-                no other byte. It shows where the epoch stands. The data plane writes the epoch of
-                the last answer there: one to a ConsumerGroupHeartbeat, or to a JoinGroup that
-                `send_between` sent. Before an epoch is known, no heartbeat is sent. None: `body`
-                stays as it is.
+            epoch_field: the field of the request that has the member's epoch, or generation. The
+                data plane writes the epoch of the last answer there: one to a
+                ConsumerGroupHeartbeat, or to a JoinGroup that `send_between` sent. Before an epoch
+                is known, no heartbeat is sent. None: `body` stays as it is.
 
         Returns:
             A token for `stop_heartbeats` and `send_between`.
@@ -258,10 +257,8 @@ class InFlightRequests:
         )
         data = frame.encode_request(body, version, 0, self._client_id)
         epoch_pos = 0
-        if other_epoch is not None:
-            other = frame.encode_request(other_epoch, version, 0, self._client_id)
-            pairs = enumerate(zip(data, other, strict=True))
-            epoch_pos = next(pos for pos, (one, another) in pairs if one != another)
+        if epoch_field is not None:
+            epoch_pos = frame.request_position_of(epoch_field, body, version, self._client_id)
         answer = frame.encode_response(expected, version, 0)[RESPONSE_BODY_POS:]
         self._commands.append(
             StartHeartbeats(link.id, token, data, period, answer, timeout, delay, epoch_pos)

@@ -238,6 +238,21 @@ cdef int write(Program program, sink *out, object value) except -1:
     return 0
 
 
+cdef Py_ssize_t write_up_to(Program program, sink *out, object value, str name) except -1:
+    """Write the fields before the one of this name; return how many bytes they are."""
+    cdef Py_ssize_t i
+    cdef const step *field
+    for i in range(program.count):
+        field = &program.steps[i]
+        if <str>field.name == name:
+            if not field.present or field.tag >= 0:
+                break
+            return out.pos - out.start
+        if field.present and field.tag < 0:
+            write_value(out, field, field.get(<object>field.member, value, program.cls))
+    raise ValueError(f"{program.label} has no field {name} in a place of its own")
+
+
 cdef int write_tags(Program program, sink *out, object value) except -1:
     """Write the tagged fields that differ from their defaults."""
     cdef Py_ssize_t i, count = 0
@@ -285,5 +300,24 @@ def encode(Program program not None, object value):
     try:
         write(program, &out, value)
         return PyBytes_FromStringAndSize(<const char *>out.start, out.pos - out.start)
+    finally:
+        PyMem_Free(out.start)
+
+
+def position_of(Program program not None, object value, str name not None):
+    """Return at which byte of an encoded message one of its fields begins.
+
+    Raises:
+        TypeError, ValueError: a field before it holds what its type cannot express; or this version
+            has no such field outside of the tagged section.
+    """
+    cdef sink out
+    if type(value) is not program.cls:
+        raise TypeError(f"{program.cls.__name__} expected, not {type(value).__name__}")
+    out.start = out.pos = out.end = NULL
+    out.trail.program = <void *>program
+    out.trail.depth = 0
+    try:
+        return write_up_to(program, &out, value, name)
     finally:
         PyMem_Free(out.start)

@@ -73,14 +73,30 @@ def encode_request(
     body: Request, version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
     """Return a whole request frame, length included."""
-    header = headers.RequestHeader(
+    header = _request_header(body, version, correlation_id, client_id)
+    data = body.encode(version)
+    return b"".join((_INT32.pack(len(header) + len(data)), header, data))
+
+
+def _request_header(
+    body: Request, version: int, correlation_id: int, client_id: str | None
+) -> bytes:
+    return headers.RequestHeader(
         request_api_key=body.api_key,
         request_api_version=version,
         correlation_id=correlation_id,
         client_id=client_id,
     ).encode(request_header_version(body.api_key, version))
-    data = body.encode(version)
-    return b"".join((_INT32.pack(len(header) + len(data)), header, data))
+
+
+def request_position_of(field: str, body: Request, version: int, client_id: str | None) -> int:
+    """Return at which byte of a request's whole frame a field of its body begins.
+
+    Raises:
+        ValueError: the version has no such field, or has it in the tagged section.
+    """
+    header = _request_header(body, version, 0, client_id)
+    return _INT32.size + len(header) + body.position_of(field, version)
 
 
 def decode_response(

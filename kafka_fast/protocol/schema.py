@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol._decode import decode, decode_front, decode_later
-from kafka_fast.protocol._encode import encode
+from kafka_fast.protocol._encode import encode, position_of
 from kafka_fast.protocol._program import Op, Program
 
 if TYPE_CHECKING:
@@ -320,6 +320,15 @@ class Message(Struct):
             UnsupportedVersionError: no such version, or a field is set that the version lacks.
         """
         return encode(type(self).program(version), self)
+
+    def position_of(self, field: str, version: int) -> int:
+        """Return at which byte of `encode(version)` a field begins.
+
+        Raises:
+            ValueError: the version has no such field, or has it in the tagged section.
+            UnsupportedVersionError: no such version.
+        """
+        return position_of(type(self).program(version), self, field)
 
     @classmethod
     def decode(cls, data: Buffer, version: int, *, later: str | None = None) -> Self:

@@ -65,7 +65,7 @@ class Heartbeats(Generic[R]):
         *,
         period: float,
         delay: float = 0.0,
-        other_epoch: Request | None = None,
+        epoch_field: str | None = None,
     ) -> None:
         """Send this heartbeat every period, and no other.
 
@@ -75,8 +75,8 @@ class Heartbeats(Generic[R]):
             expected: the answer that nobody has to hear of.
             period: seconds from one to the next.
             delay: seconds to the first.
-            other_epoch: shows where the epoch stands in the request; see
-                `InFlightRequests.start_heartbeats`.
+            epoch_field: the field with the member's epoch, which the data plane keeps up to date;
+                see `InFlightRequests.start_heartbeats`.
         """
         self.stop()
         self._link = link
@@ -89,7 +89,7 @@ class Heartbeats(Generic[R]):
             period=period,
             timeout=self._timeout,
             delay=delay,
-            other_epoch=other_epoch,
+            epoch_field=epoch_field,
         )
 
     def send_between(

@@ -137,7 +137,7 @@ def test_a_repetition_is_heard_of_again_and_again(rig: Rig) -> None:
 
 def test_where_the_epoch_stands(rig: Rig) -> None:
     other = HeartbeatRequest(group_id="g", generation_id=~5, member_id="m")
-    command = rig.start(other_epoch=other)
+    command = rig.start(epoch_field="generation_id")
     assert command.frame[command.epoch_pos : command.epoch_pos + 4] == (5).to_bytes(4, "big")
     assert (
         command.frame[command.epoch_pos + 4 :]

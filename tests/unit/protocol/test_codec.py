@@ -8,6 +8,7 @@ import pytest
 
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import schema
+from kafka_fast.protocol._encode import position_of
 from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -126,6 +127,39 @@ def test_every_kind_of_field_has_the_bytes_of_the_specification(version):
     data = bytes.fromhex(GOLDEN[version])
     assert full().encode(version) == data
     assert Sample.decode(data, version) == full()
+
+
+@pytest.mark.parametrize(
+    ("version", "field", "rest"),
+    [
+        (0, "flag", "01 fe"),
+        (0, "medium", "fffffffc ffffffff"),
+        (0, "names", "00000001 0001 61"),
+        (1, "maybe", "ff 00000002 00000001"),
+        (2, "text", "05 68c3a468 03"),
+        (2, "parts", "03 00000002 01 00"),
+        (3, "late", "ffffffff ffffffff 00"),
+    ],
+)
+def test_the_position_of_a_field(version: int, field: str, rest: str) -> None:
+    pos = full().position_of(field, version)
+    assert full().encode(version)[pos:].startswith(bytes.fromhex(rest))
+
+
+@pytest.mark.parametrize("field", ["late", "tagged_text", "number", ""])
+def test_a_field_without_a_place_of_its_own_has_no_position(field: str) -> None:
+    with pytest.raises(ValueError, match=f"^Sample v2 has no field {field} in a place of its own"):
+        full().position_of(field, 2)
+
+
+def test_a_position_behind_a_value_that_does_not_fit_is_refused_with_its_path() -> None:
+    message = full()
+    message.small = 1 << 20
+    assert message.position_of("small", 0) == 2
+    with pytest.raises(ValueError, match="small: 1048576 is out of range"):
+        message.position_of("port", 0)
+    with pytest.raises(TypeError, match="Sample expected, not Part"):
+        position_of(Sample.program(0), Part(), "flag")
 
 
 def test_tagged_fields_are_written_in_order_and_only_if_set():

@@ -14,6 +14,7 @@ from kafka_fast.protocol.apis.cluster.api_versions import (
     FinalizedFeatureKey,
 )
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest
 from kafka_fast.protocol.apis.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceData,
@@ -203,3 +204,12 @@ def test_fetch_parts_stitch_into_a_whole_request(version, rack):
         ],
     )
     assert bytes(stitched) == frame.encode_request(body, version, 77, "client")
+
+
+@pytest.mark.parametrize("client_id", [None, "", "client"])
+@pytest.mark.parametrize("version", range(5))
+def test_where_a_field_stands_in_a_frame(version: int, client_id: str | None) -> None:
+    """The header and the strings before a field have no fixed length."""
+    request = HeartbeatRequest(group_id="gröup", generation_id=0x01020304, member_id="m")
+    pos = frame.request_position_of("generation_id", request, version, client_id)
+    assert frame.encode_request(request, version, 9, client_id)[pos : pos + 4].hex() == "01020304"

@@ -158,15 +158,13 @@ class Session:
         delay: float,
         learns: bool = False,
     ) -> None:
-        group_id = self._coordinator.group_id
-        other = identity._replace(generation=~identity.generation)
         self._heartbeats.keep(
             link,
-            messages.heartbeat_request(group_id, identity),
+            messages.heartbeat_request(self._coordinator.group_id, identity),
             expected,
             period=self._settings.heartbeat_interval,
             delay=delay,
-            other_epoch=messages.heartbeat_request(group_id, other) if learns else None,
+            epoch_field="generation_id" if learns else None,
         )
 
     def _handle_heartbeat(self, response: HeartbeatResponse, now: float) -> None:

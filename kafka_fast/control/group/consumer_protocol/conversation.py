@@ -159,7 +159,7 @@ class Conversation:
             expected,
             period=period,
             delay=period,
-            other_epoch=self._builder.alive(~epoch),
+            epoch_field="member_epoch",
         )
 
     def _hear_unasked(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:

@@ -70,7 +70,7 @@ def test_one_is_kept(rig: Rig) -> None:
         "period": 3.0,
         "timeout": 30.0,
         "delay": 1.0,
-        "other_epoch": None,
+        "epoch_field": None,
     }
     rig.keep()
     assert rig.requests.stopped == [1]

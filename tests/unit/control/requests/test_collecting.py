@@ -25,10 +25,10 @@ from kafka_fast.control.requests.targets import (
 )
 from kafka_fast.errors import ErrorCode, KafkaError, KafkaTimeoutError, TopicAlreadyExists
 from kafka_fast.protocol.apis import create_topics, describe_configs, describe_groups, list_offsets
-from kafka_fast.protocol.apis.find_coordinator import (
+from kafka_fast.protocol.apis.cluster.find_coordinator import (
     Coordinator as FoundCoordinator,
 )
-from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorResponse
+from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorResponse
 from kafka_fast.protocol.schema import Request
 from kafka_fast.types import TopicPartition
 from tests.unit.control.requests.rig import Rig, request_of
