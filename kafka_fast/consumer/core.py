@@ -19,9 +19,10 @@ from kafka_fast.consumer.queries import ConsumerQueries
 from kafka_fast.consumer.reading.reading import Reading
 from kafka_fast.consumer.topics import ConsumerTopics
 from kafka_fast.consumer.waits import Answer, Waits
-from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.control import ConsumerControl, OwnEvent
 from kafka_fast.control.consumer.messages import (
     BrokerFailed,
+    ConsumerCommand,
     ConsumerEvent,
     PartitionFailed,
     PartitionFound,
@@ -48,7 +49,7 @@ END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that a look-up blocks."""
 
 
-class ConsumerCore(ClientCore):
+class ConsumerCore(ClientCore[ConsumerCommand, OwnEvent]):
     """Both planes of one consumer. User's thread unless said otherwise."""
 
     kind = "consumer"
@@ -126,7 +127,7 @@ class ConsumerCore(ClientCore):
     def _touch(self, now: float) -> None:
         self.control.positions.touch(now)
 
-    def _program(self, command: Any) -> None:
+    def _program(self, command: ConsumerCommand) -> None:
         match command:
             case (
                 PartitionFailed()

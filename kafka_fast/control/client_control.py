@@ -19,7 +19,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, TypeVar
 
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.connections.backoff import Backoff
@@ -34,9 +34,12 @@ from kafka_fast.control.messages import (
     BadAnswer,
     CallAside,
     GateShut,
+    HeartbeatsEnded,
     LinkClosed,
     RawResponse,
     Throttled,
+    TransportCommand,
+    TransportEvent,
 )
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.discovery import Discovery
@@ -45,9 +48,16 @@ from kafka_fast.control.requests.requester import Requester
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 
+CommandT = TypeVar("CommandT")
+EventT = TypeVar("EventT")
 
-class ClientControl(ABC, Generic[S_co]):
-    """Policy that all clients share. Control thread only, unless said otherwise."""
+
+class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
+    """Policy that all clients share. Control thread only, unless said otherwise.
+
+    `CommandT` and `EventT` are what one kind of client has beside the transport's commands and
+    events.
+    """
 
     kind: ClassVar[str]
     """What errors and the log call such a client: "producer"."""
@@ -106,7 +116,7 @@ class ClientControl(ABC, Generic[S_co]):
         )
         self.fatal: KafkaError | None = None
         """Why this client cannot go on. Any thread."""
-        self._commands: deque[object] = deque()
+        self._commands: deque[TransportCommand | CommandT] = deque()
         self._now = 0.0  # of the last tick or event
 
     # What a client's own parts do
@@ -126,12 +136,16 @@ class ClientControl(ABC, Generic[S_co]):
     def _want_metadata(self, now: float) -> None:
         """Tell the cluster which topics are wanted, before metadata are requested."""
 
-    def _poll_own(self) -> object | None:
+    def _poll_own(self) -> TransportCommand | CommandT | None:
         """Return the next command of a part that has commands; None if there is none."""
         return None
 
-    def _handle_own(self, event: object, now: float) -> None:
+    @abstractmethod
+    def _handle_own(self, event: EventT, now: float) -> None:
         """Take an event that only this kind of client knows."""
+
+    def _handle_heartbeats_ended(self, token: int, now: float) -> None:
+        """Act after the user has not polled for too long. Here: there are no heartbeats."""
 
     def _partition_of(self, number: int) -> TopicPartition | None:
         """Return the partition behind the id of a queue or a stream."""
@@ -195,7 +209,7 @@ class ClientControl(ABC, Generic[S_co]):
     ) -> None:
         self._commands.append(CallAside(function, done))
 
-    def poll_command(self) -> object | None:
+    def poll_command(self) -> TransportCommand | CommandT | None:
         """Return the next thing to do; None if there is nothing."""
         if self._commands:
             return self._commands.popleft()
@@ -203,7 +217,7 @@ class ClientControl(ABC, Generic[S_co]):
 
     # In
 
-    def handle_event(self, event: object, now: float) -> None:
+    def handle_event(self, event: TransportEvent | EventT, now: float) -> None:
         """Take an event of the data plane."""
         self._now = now
         match event:
@@ -220,6 +234,8 @@ class ClientControl(ABC, Generic[S_co]):
             case Throttled(link_id, throttle_ms):
                 who = self.connections.handle_throttled(link_id, throttle_ms, now)
                 self.logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)
+            case HeartbeatsEnded(_, token):
+                self._handle_heartbeats_ended(token, now)
             case _:
                 self._handle_own(event, now)
 

@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.connections.connection_key import ConnectionKey
@@ -31,6 +31,8 @@ from kafka_fast.control.messages import (
     OpenLink,
     ResolveHost,
     TopicSettled,
+    TransportCommand,
+    TransportEvent,
 )
 from kafka_fast.dataplane.core._plane import EVENT_DUMP, DataPlane
 from kafka_fast.errors import InternalError, UsageError
@@ -50,8 +52,15 @@ TOUCH_INTERVAL = 30.0
 """Seconds, at most, between two reports of the topics in use, whose metadata must be kept."""
 
 
-class ClientCore(ABC):
-    """Both planes of one client. Control thread unless said otherwise."""
+CommandT = TypeVar("CommandT")
+EventT = TypeVar("EventT")
+
+
+class ClientCore(ABC, Generic[CommandT, EventT]):
+    """Both planes of one client. Control thread unless said otherwise.
+
+    `CommandT` and `EventT` are those of its `ClientControl`.
+    """
 
     kind: str
     """The client's name in messages for people: "producer" or "consumer"."""
@@ -69,7 +78,7 @@ class ClientCore(ABC):
         self,
         client_id: str,
         host: Host,
-        control: ClientControl[Any],
+        control: ClientControl[Any, CommandT, EventT],
         plane: DataPlane,
     ) -> None:
         """Bring the parts together; `_start` lets them run.
@@ -103,7 +112,7 @@ class ClientCore(ABC):
     # ---- what differs from client to client ----
 
     @abstractmethod
-    def _read_event(self, event: tuple[Any, ...]) -> Any:
+    def _read_event(self, event: tuple[Any, ...]) -> TransportEvent | EventT:
         """Return the control plane's record for an event of the data plane."""
 
     @abstractmethod
@@ -111,7 +120,7 @@ class ClientCore(ABC):
         """Keep the metadata of the topics in use."""
 
     @abstractmethod
-    def _program(self, command: Any) -> None:
+    def _program(self, command: TransportCommand | CommandT) -> None:
         """Carry out a command for the data plane or for users' threads."""
 
     @abstractmethod
@@ -225,11 +234,11 @@ class ClientCore(ABC):
         deadline = min(self.control.next_deadline(), self._touch_at, *self._connecting.values())
         return min(deadline, self.now() + BREATH) if self._events else deadline
 
-    def handle_event(self, event: Any, now: float) -> None:
+    def handle_event(self, event: TransportEvent | EventT, now: float) -> None:
         """Pass an event of the data plane to the control plane."""
         self.control.handle_event(event, now)
 
-    def carry_out(self, command: Any, now: float) -> None:
+    def carry_out(self, command: TransportCommand | CommandT, now: float) -> None:
         """Carry out a command of the control plane."""
         match command:
             case OpenLink(link_id, deadline=deadline):

@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any
 
 from kafka_fast.config import ProducerSettings
-from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.control.producer.messages import ProducerEvent
+from kafka_fast.control.producer.control import OwnEvent, ProducerControl
+from kafka_fast.control.producer.messages import ProducerCommand, ProducerEvent
 from kafka_fast.dataplane.core._plane import WAIT_SLICE
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import DeliveryError, InternalError, Outcome
@@ -47,7 +47,7 @@ END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that user code may block."""
 
 
-class ProducerCore(ClientCore):
+class ProducerCore(ClientCore[ProducerCommand, OwnEvent]):
     """Both planes of one producer. Any thread, except the control thread's part (`turn` and on)."""
 
     kind = "producer"
@@ -329,7 +329,7 @@ class ProducerCore(ClientCore):
     def _touch(self, now: float) -> None:
         self.control.touch_topics(self.queues.take_used_topics(), now)
 
-    def _program(self, command: Any) -> None:
+    def _program(self, command: ProducerCommand) -> None:
         produce_carrier.carry_out(self.queues, command, self._host.random_bits())
 
     def _fail(self, failure: InternalError) -> None:

@@ -16,6 +16,7 @@ Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.control.authentication.mechanism import Mechanism
@@ -51,7 +52,6 @@ from kafka_fast.control.diagnosis.silence import of_several
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.messages import HeartbeatsEnded
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.errors import KafkaError
@@ -59,11 +59,15 @@ from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.records.fetch import FetchRequest
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+from kafka_fast.values import assert_never
 
 logger = get_logger("kafka_fast.consumer")
 
 
-class ConsumerControl(ClientControl[ConsumerSettings]):
+OwnEvent: TypeAlias = StreamsStopped | FetchPunt
+
+
+class ConsumerControl(ClientControl[ConsumerSettings, ConsumerCommand, OwnEvent]):
     """Policy of one consumer. Control thread only."""
 
     kind = "consumer"
@@ -283,15 +287,19 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             return news
         return self.fetch_routes.poll_command()
 
-    def _handle_own(self, event: object, now: float) -> None:
+    def _handle_own(self, event: OwnEvent, now: float) -> None:
         match event:
             case StreamsStopped(rows):
                 self.restarts.handle_stopped(rows, now)
             case FetchPunt():
                 self.restarts.handle_punt(event, now)
-            case HeartbeatsEnded(_, token) if self.group is not None:
-                if self.connections.requests.handle_ended(token):
-                    self.group.member.handle_overstayed(now)
+            case _:
+                assert_never(event)
+
+    def _handle_heartbeats_ended(self, token: int, now: float) -> None:
+        """Leave the group, as its coordinator expects of a member that does not poll."""
+        if self.group is not None and self.connections.requests.handle_ended(token):
+            self.group.member.handle_overstayed(now)
 
     # Links and metadata
 

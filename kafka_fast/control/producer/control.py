@@ -15,6 +15,7 @@ Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.authentication.mechanism import Mechanism
@@ -71,12 +72,15 @@ from kafka_fast.protocol.apis.records.produce import (
     ProduceResponse,
 )
 from kafka_fast.types import TopicPartition
-from kafka_fast.values import replace
+from kafka_fast.values import assert_never, replace
 
 logger = get_logger("kafka_fast.producer")
 
 
-class ProducerControl(ClientControl[ProducerSettings]):
+OwnEvent: TypeAlias = QueueReport | ProducePunt | RouteWanted
+
+
+class ProducerControl(ClientControl[ProducerSettings, ProducerCommand, OwnEvent]):
     """Policy of one producer. Control thread only."""
 
     kind = "producer"
@@ -223,7 +227,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
     def _poll_own(self) -> ProducerCommand | None:
         return self.routes.poll_command()
 
-    def _handle_own(self, event: object, now: float) -> None:
+    def _handle_own(self, event: OwnEvent, now: float) -> None:
         match event:
             case QueueReport():
                 self._handle_report(event, now)
@@ -232,6 +236,8 @@ class ProducerControl(ClientControl[ProducerSettings]):
             case RouteWanted(queue_ids):
                 for queue_id in queue_ids:
                     self._want_route(queue_id, now)
+            case _:
+                assert_never(event)
 
     # Links and metadata
 

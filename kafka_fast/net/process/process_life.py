@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafka_fast.net import _exit_status
 from kafka_fast.net.process import _detached
@@ -47,7 +47,7 @@ LAST_PRIORITY = -(1 << 31)
 """Lower than that of all finalizers of others."""
 
 
-living: Registry[ClientCore] = Registry()
+living: Registry[ClientCore[Any, Any]] = Registry()
 """The cores of this process that have not ended. Their own threads keep them alive."""
 
 after_clients: list[Callable[[], None]] = []
@@ -57,7 +57,7 @@ _finalized: set[int] = set()
 """Ids of processes that have a `Finalize`: this one, and those that it was forked from."""
 
 
-def add(core: ClientCore) -> None:
+def add(core: ClientCore[Any, Any]) -> None:
     """Have this core end with the process."""
     living.add(core)
     if os.getpid() not in _finalized and _is_child_of_multiprocessing():
@@ -68,7 +68,7 @@ def add(core: ClientCore) -> None:
         _finalized.add(os.getpid())
 
 
-def discard(core: ClientCore) -> None:
+def discard(core: ClientCore[Any, Any]) -> None:
     """Forget a core that has ended."""
     living.discard(core)
 
@@ -137,7 +137,7 @@ def _ignore_ctrl_c() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _wait_for(core: ClientCore, began: float) -> None:
+def _wait_for(core: ClientCore[Any, Any], began: float) -> None:
     """Wait until the core is done, or its time is up."""
     deadline = began + core.exit_patience
     log_at = began + LOG_AFTER

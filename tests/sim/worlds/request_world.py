@@ -15,7 +15,7 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from kafka_fast.config import ConsumerSettings, consumer_settings
 from kafka_fast.control.client_control import ClientControl
@@ -47,6 +47,7 @@ from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.groups.describe_groups import DescribeGroupsRequest
 from kafka_fast.protocol.apis.records.list_offsets import ListOffsetsRequest
 from kafka_fast.protocol.apis.topics.create_topics import CreateTopicsRequest
+from kafka_fast.values import assert_never
 from tests.sim.worlds.request_brokers import (
     FIRST_PORT,
     GROUPS,
@@ -89,7 +90,7 @@ class Wire:
         self.paused_until = 0.0  # as the client knows it: the time of requests does not run
 
 
-class WorldControl(ClientControl[ConsumerSettings]):
+class WorldControl(ClientControl[ConsumerSettings, NoReturn, NoReturn]):
     """A client that only calls."""
 
     kind = "world"
@@ -104,6 +105,9 @@ class WorldControl(ClientControl[ConsumerSettings]):
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         pass
+
+    def _handle_own(self, event: NoReturn, now: float) -> None:
+        assert_never(event)
 
     def _tick(self, now: float) -> None:
         pass

@@ -17,6 +17,7 @@ from kafka_fast.consumer.base import ConsumerBase
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.control.consumer.messages import (
+    ConsumerCommand,
     ConsumerEvent,
     FetchPunt,
     NameStream,
@@ -182,7 +183,7 @@ class LoggedConsumerCore(ConsumerCore):
         self._on_misjudged = on_misjudged
         super().__init__(settings, client_id, host)
 
-    def carry_out(self, command: object, now: float) -> None:
+    def carry_out(self, command: ConsumerCommand, now: float) -> None:
         """Log a command, and carry it out."""
         self._log(f"command {_short(command)}")
         super().carry_out(command, now)

@@ -14,7 +14,12 @@ import random
 from dataclasses import dataclass, field, replace
 
 from kafka_fast.config import producer_settings
-from kafka_fast.control.producer.messages import SetPartitions, SetProducerId
+from kafka_fast.control.producer.messages import (
+    ProducerCommand,
+    ProducerEvent,
+    SetPartitions,
+    SetProducerId,
+)
 from kafka_fast.net.planes import CODECS
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.testing.broker.cluster import Cluster
@@ -219,12 +224,12 @@ class LoggedProducerCore(ProducerCore):
         self._numbered: set[int] = set()  # queues that were told where to begin
         super().__init__(world.settings, "simulated", world.host)
 
-    def handle_event(self, event: object, now: float) -> None:
+    def handle_event(self, event: ProducerEvent, now: float) -> None:
         """Log an event, and hand it to the control plane."""
         self._world.log(f"event {_short(event)}")
         super().handle_event(event, now)
 
-    def carry_out(self, command: object, now: float) -> None:
+    def carry_out(self, command: ProducerCommand, now: float) -> None:
         """Log a command, carry it out, and set first sequences if the plan says so."""
         world = self._world
         world.log(f"command {_short(command)}")

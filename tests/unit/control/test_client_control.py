@@ -20,7 +20,7 @@ from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata.metadata_answers import answer, broker, topic
 
 
-class Client(ClientControl[CommonSettings]):
+class Client(ClientControl[CommonSettings, str, str]):
     """A client that follows one topic, and notes what it is told."""
 
     kind = "client"
@@ -48,10 +48,10 @@ class Client(ClientControl[CommonSettings]):
     def _next_deadline(self) -> float:
         return NEVER
 
-    def _poll_own(self) -> object | None:
+    def _poll_own(self) -> Any:
         return self.own.pop(0) if self.own else None
 
-    def _handle_own(self, event: object, now: float) -> None:
+    def _handle_own(self, event: str, now: float) -> None:
         self.notes.append(event)
 
     def _stop(self, error: KafkaError) -> None:

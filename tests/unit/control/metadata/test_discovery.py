@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -25,6 +25,7 @@ from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.control.requests.any_node import SILENT_CLUSTER_PATIENCE, SILENT_NODE_PATIENCE
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.values import assert_never
 from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata.metadata_answers import answer, broker, topic
 
@@ -34,7 +35,7 @@ LARGE = 2**29 + 1, 2**30 + 1, 2**31 - 1
 """Node ids that would be node 1's if a bit of them said what a connection is for."""
 
 
-class Client(ClientControl[CommonSettings]):
+class Client(ClientControl[CommonSettings, NoReturn, NoReturn]):
     """The smallest client: it wants to know one topic, and has no parts of its own."""
 
     kind = "client"
@@ -58,6 +59,9 @@ class Client(ClientControl[CommonSettings]):
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         pass
+
+    def _handle_own(self, event: NoReturn, now: float) -> None:
+        assert_never(event)
 
     def _tick(self, now: float) -> None:
         pass
