@@ -18,7 +18,7 @@ from kafka_fast.consumer import carrier as fetch_carrier
 from kafka_fast.consumer.queries import ConsumerQueries
 from kafka_fast.consumer.reading.reading import Reading
 from kafka_fast.consumer.topics import ConsumerTopics
-from kafka_fast.consumer.waits import Answer, Waits
+from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.control import ConsumerControl, OwnEvent
 from kafka_fast.control.consumer.messages import (
     BrokerFailed,
@@ -44,6 +44,7 @@ from kafka_fast.net.planes import consumer_plane, fetch_limits
 from kafka_fast.net.process import process_life
 from kafka_fast.net.process.detached import detached
 from kafka_fast.net.waiting.steps import Steps, Wait
+from kafka_fast.net.waiting.waits import Answer
 
 END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that a look-up blocks."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from kafka_fast.consumer.waits import Answer, Waits
+from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.lookup import Found
 from kafka_fast.control.group.descriptions import GroupDescription
@@ -15,6 +15,7 @@ from kafka_fast.control.group.group import Group
 from kafka_fast.errors import KafkaError, UsageError
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.waiting.steps import Steps
+from kafka_fast.net.waiting.waits import Answer
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 NO_GROUP = "this needs a group.id; without a group use assign(), or read_range() for a range"

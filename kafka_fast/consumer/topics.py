@@ -12,10 +12,10 @@ from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.diagnosis.silence import of_topic, topic_wait
 from kafka_fast.control.metadata.metadata import TopicName, partition_infos
 from kafka_fast.errors import KafkaTimeoutError
-from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
+from kafka_fast.logs import ClientLog, Waiting, in_seconds
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
-from kafka_fast.net.waiting.steps import Steps, Wait
+from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.net.waiting.topic_waits import TopicWaits
 from kafka_fast.types import PartitionInfo
 
@@ -87,26 +87,9 @@ class ConsumerTopics(TopicWaits):
         def is_told() -> bool:
             return cluster.all_topics is not before and cluster.all_topics is not None
 
-        began = self._now()
-        long = LongWait(self._log)
-        ends = self._waits.ends()
-        refusals = self._waits.watch_refusals()
-        what = "asking for all topics"
         try:
             # `all_topics` may become None first, when the end of an earlier call is handled.
-            while not is_told():
-                self._waits.check()
-                refusals.check()
-                now = self._now()
-                if now >= deadline:
-                    limit = self._waits.limit(began, deadline)
-                    raise self._waits.timeout_error(f"{what}: no answer {limit}", began)
-                long.look(now, lambda at: self._waits.describe(what, began, deadline, at, None))
-                yield Wait(
-                    lambda: is_told() or refusals.has_news or ends(),
-                    min(deadline, long.deadline),
-                    what,
-                )
+            yield from self._waits.wait_until(is_told, deadline, "asking for all topics")
             return cluster.all_topics or frozenset()
         finally:
             if not keep:

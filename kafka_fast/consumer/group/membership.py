@@ -20,7 +20,6 @@ from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.group.listener import RebalanceEvent, RebalanceListener
 from kafka_fast.consumer.queries import NO_GROUP
 from kafka_fast.consumer.reading.unread import Unread
-from kafka_fast.consumer.waits import GRACE, Answer
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import (
     AssignWanted,
@@ -40,6 +39,7 @@ from kafka_fast.errors import (
 from kafka_fast.logs import ClientLog, all_of, count_of
 from kafka_fast.net.waiting.interruption import Interruption
 from kafka_fast.net.waiting.steps import Invoke, Steps
+from kafka_fast.net.waiting.waits import GRACE, Answer
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from kafka_fast.values import replace
 

@@ -9,7 +9,7 @@
 Steps that are resumed after a `Wait` look again, because a wait ends for three reasons: the event
 has come, the deadline has passed, or the client has ended. An interruption of the caller (Ctrl-C,
 an exception of a signal handler, a cancelled task) is thrown in where the steps wait, so that they
-can clean up. Steps that must finish all the same are shielded; see `Waits.wait`.
+can clean up. Steps that must finish all the same are shielded; see `waits.ClientWaits`.
 
 The drivers: `blocking` for threads, `looping` for asyncio, and one in virtual time for simulations.
 """

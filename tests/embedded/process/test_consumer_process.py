@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import Consumer, RebalanceListener, TopicPartition
-from kafka_fast.consumer.waits import GRACE
+from kafka_fast.net.waiting.waits import GRACE
 from kafka_fast.testing.broker.faults import Rule
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP

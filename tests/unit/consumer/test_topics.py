@@ -7,9 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafka_fast.consumer.topics import ConsumerTopics
+from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.connections.links import Links
 from kafka_fast.control.connections.refusals import Refusals
 from kafka_fast.control.metadata.cluster import TopicName
+from kafka_fast.net.waiting.callers import Threads
 from kafka_fast.net.waiting.steps import Request, run_steps
 
 
@@ -36,12 +38,6 @@ class Late:
     def call(self, what: Callable[[float], None]) -> None:
         self.to_do.append(what)
 
-    def ends(self) -> Callable[[], bool]:
-        return lambda: False
-
-    def check(self) -> None:
-        """Nothing ends the wait."""
-
     def turn(self, request: Request) -> None:
         if self.to_do:
             self.to_do.pop(0)(0.0)
@@ -55,10 +51,14 @@ def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -
     refusals = Refusals(Links())
     connections = SimpleNamespace(refusals=refusals)
     control: Any = SimpleNamespace(
-        cluster=late.cluster, connections=connections, context=SimpleNamespace(client_id="me")
+        kind="consumer",
+        fatal=None,
+        cluster=late.cluster,
+        connections=connections,
+        context=SimpleNamespace(client_id="me"),
     )
-    waits: Any = SimpleNamespace(check=late.check, ends=late.ends, watch_refusals=refusals.watch)
     host: Any = SimpleNamespace(now=lambda: 0.0)
+    waits = Waits(control, host.now, Threads(), memory=30.0)
     call: Any = late.call
     topics = ConsumerTopics(control, waits, host, call)
     for _ in range(2):
