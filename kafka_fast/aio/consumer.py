@@ -45,16 +45,16 @@ if TYPE_CHECKING:
 
 
 class Consumer(ConsumerBase, Generic[K_co, V_co]):
-    """Reads records in an event loop, alone or as a member of a group. For one task at a time.
+    """Reads records, alone or as a member of a group. For one task at a time.
 
-    Methods have the names and arguments of `kafka_fast.Consumer`, and those that may wait are
-    coroutines. A cancelled call leaves the consumer consistent: a poll loses no record, and a
-    commit or a close that was begun goes on in the background.
+    In an event loop, methods that may wait are coroutines. A cancelled call leaves the consumer
+    consistent: a poll loses no record, and a commit or a close that was begun goes on in the
+    background.
 
     Examples:
-        >>> async with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "g"}) as it:
-        ...     it.subscribe(["events"])
-        ...     async for record in it:
+        >>> async with Consumer(bootstrap_servers="localhost:9092", group_id="g") as consumer:
+        ...     consumer.subscribe(["events"])
+        ...     async for record in consumer:
         ...         print(record.offset, record.value)
 
     Args:
@@ -91,15 +91,21 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         pattern: str | re.Pattern[str] | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Read these topics as a member of the group; as `kafka_fast.Consumer.subscribe`.
+        """Read these topics as a member of the group, which shares out their partitions.
+
+        Replaces the last subscription, and takes effect in `poll`. If a topic cannot be used (its
+        name is not valid, or we may not read it), `poll` raises once; the other topics are read on.
 
         Args:
-            topics: Names of topics, at least one.
-            pattern: A regular expression instead of names.
+            topics: Names of topics.
+            pattern: A regular expression instead of names: every topic whose whole name matches is
+                read. With group.protocol=consumer a str is RE2 and matched by the broker.
             listener: Hears of partitions that come and go, in the task that polls.
 
         Raises:
-            UsageError: As there; and an empty list, which there means `unsubscribe`: that waits.
+            UsageError: There is no group.id, partitions were assigned by hand, or both or neither
+                of topics and pattern are given; or the list of topics is empty: `await
+                unsubscribe()` to read none.
         """
         if not self._subscribe(topics, pattern, listener):
             raise UsageError("no topics are given: `await consumer.unsubscribe()` to read none")
@@ -113,9 +119,24 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
     async def poll(
         self, timeout: float = 1.0, max_records: int | None = None
     ) -> ConsumerRecords[K_co, V_co]:
-        """Return records, as soon as there are any; as `kafka_fast.Consumer.poll`.
+        """Return records, as soon as there are any.
 
-        Other tasks run at least once a millisecond, even if there are always records.
+        Automatic commits now cover the records of earlier calls. Rebalances happen in this call,
+        and so the listener is called in it.
+
+        In an event loop, other tasks run at least once a millisecond, even if there are always
+        records.
+
+        Args:
+            timeout: Seconds to wait if there are no records; 0 takes those that are already here.
+            max_records: Most records to return; None: max.poll.records.
+
+        Raises:
+            UsageError: Nothing is subscribed or assigned.
+            PositionError: A partition cannot be read on from its position; `seek` to go on.
+            CorruptBatchError: A partition has a bad batch; the message says how to pass it.
+            WakeupError: Another task called `wakeup` or `close`.
+            KafkaError: The group does not accept this member, or a partition cannot be read.
         """
         handover = RecordHandover()
         try:
@@ -141,7 +162,13 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         raise AssertionError("an iterator was asked for a record that it does not have")
 
     def __aiter__(self) -> AsyncIterator[ConsumerRecord[K_co, V_co]]:
-        """Read record by record, without end; as `kafka_fast.Consumer.__iter__`."""
+        """Read record by record, without end; `wakeup` ends the loop after the current record.
+
+        A record is covered by automatic commits when the next one is asked for, or another loop
+        begins. An `async for` statement over the consumer itself that is left by `break` or
+        `return` covers its last record, too; one that is left by an exception does not. The records
+        that a loop has not reached come with the next poll or loop.
+        """
         with self._turn:
             records = self._unread.the_iterator()
             frame = looping_frame(sys._getframe().f_back)
@@ -174,7 +201,12 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
             raise
 
     def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords[K_co, V_co]]:
-        """Return an endless iterator over records of polls; as `kafka_fast.Consumer.batches`."""
+        """Return an endless iterator over the records of polls; empty polls are left out.
+
+        Automatic commits cover a batch when the next one is asked for, and not when the loop is
+        left. To commit what was handled of a batch, call `commit(upto=record)` with the last record
+        that was handled.
+        """
         if max_records is not None:
             max_records = most_records(max_records)
         return AsyncBatches(partial(self._next_batch, max_records))
@@ -189,7 +221,12 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
     # Positions and offsets
 
     async def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
-        """Return the offset of the record that comes next."""
+        """Return the offset of the record that comes next.
+
+        Raises:
+            KafkaTimeoutError: The position was not known within `timeout` seconds.
+            PositionError: There is no position.
+        """
         return await self._driver.run(self._calls.position(partition, timeout))
 
     async def commit(
@@ -200,9 +237,24 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         timeout: float | None = None,
         callback: OnCommit | None = None,
     ) -> None:
-        """Commit offsets for the group; as `kafka_fast.Consumer.commit`.
+        """Commit offsets for the group.
 
-        The callback may be a coroutine. With `sync=False` this does not wait.
+        In an event loop, the callback may be a coroutine. With `sync=False` this does not wait.
+
+        Args:
+            upto: Records that are done, the last record that is done of its partition, or the
+                offsets to read next; None: all records that were handed over.
+            sync: Whether to wait. Otherwise the callback gets the outcome; without a callback only
+                a failure is logged. Commits never overtake each other.
+            timeout: Seconds; None: default.api.timeout.ms.
+            callback: Called as `(offsets, error)` in a later poll, commit or close. With `sync` it
+                is called before this call returns, and only if nothing is raised.
+
+        Raises:
+            CommitFailedError: The group has moved on, or a partition is not ours any more, or not
+                yet.
+            KafkaTimeoutError: No answer within `timeout`; the commit may or may not be done.
+            UsageError: There is no group.id.
         """
         await self._driver.run(
             self._calls.commit(upto, sync=sync, timeout=timeout, callback=callback)
@@ -211,27 +263,51 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
     async def committed(
         self, partitions: Iterable[TopicPartition] | None = None, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return the group's committed offsets; None for partitions that have none."""
+        """Return the group's committed offsets; None for partitions that have none.
+
+        Args:
+            partitions: Partitions to ask for; None: all that the group has committed.
+            timeout: Seconds; None: default.api.timeout.ms.
+        """
         return await self._driver.run(self._calls.committed(partitions, timeout))
 
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the first offset of each partition."""
+        """Return the first offset of each partition.
+
+        Raises:
+            KafkaTimeoutError: Some offsets did not come within `timeout` seconds; the message
+                names their partitions.
+            BrokerError: A topic may not be read, or the brokers have said for three seconds that
+                there is no such topic or partition.
+        """
         steps = self._calls.offsets_at(partitions, EARLIEST_TIMESTAMP, timeout)
         return await self._driver.run(steps)
 
     async def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the end of each partition; with read_committed, its last stable offset."""
+        """Return the end of each partition; with read_committed, its last stable offset.
+
+        Raises:
+            KafkaError: As in `beginning_offsets`.
+        """
         steps = self._calls.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
         return await self._driver.run(steps)
 
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int | datetime], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return each partition's first record that is not older than a time; None if none is."""
+        """Return each partition's first record that is not older than a time; None if none is.
+
+        Args:
+            timestamps: Unix ms, or datetimes with a time zone, by partition.
+            timeout: Seconds; None: default.api.timeout.ms.
+
+        Raises:
+            KafkaError: As in `beginning_offsets`.
+        """
         return await self._driver.run(self._calls.offsets_for_times(timestamps, timeout))
 
     async def lag(self, timeout: float | None = None) -> dict[TopicPartition, int]:
@@ -243,15 +319,39 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
     async def partitions_for(
         self, topics: str | Iterable[str], timeout: float | None = None, *, refresh: bool = False
     ) -> list[PartitionInfo]:
-        """Return leader, replicas and state of each partition of a topic, or of several."""
+        """Return leader, replicas and state of each partition of a topic, or of several.
+
+        Args:
+            topics: A topic, or several; they are asked for in one request.
+            timeout: Seconds; None: default.api.timeout.ms.
+            refresh: Whether to ask a broker, even about topics that are known. What is known may be
+                as old as metadata.max.age.ms: partitions that were added, and topics that were
+                deleted or created again, are seen with `refresh` only.
+
+        Raises:
+            KafkaTimeoutError: A topic is not known within `timeout` seconds.
+            BrokerError: A topic cannot be used, or the brokers have said for three seconds that
+                there is no such topic: news of a new topic takes a moment to reach all brokers.
+        """
         return await self._driver.run(self._calls.partitions_for(topics, timeout, refresh=refresh))
 
     async def topics(self, timeout: float | None = None, *, internal: bool = False) -> set[str]:
-        """Return the names of all topics that this client may see."""
+        """Return the names of all topics that this client may see.
+
+        Args:
+            timeout: Seconds; None: default.api.timeout.ms.
+            internal: Whether to include internal topics, which brokers keep for themselves.
+        """
         return await self._driver.run(self._calls.topics(timeout, internal=internal))
 
     async def debug_dump(self, timeout: float = 5.0) -> str:
-        """Return what this consumer waits for and did lately, as text for a bug report."""
+        """Return what this consumer waits for and did lately, as text for a bug report.
+
+        For each partition, in one line: its state and since when, its position, how far it was
+        handed over, the connection that fetches it, and why it is not read, if it is not. For each
+        connection: its latest events, without the contents of records. Connections that do not
+        answer within `timeout` seconds are missing. Any task.
+        """
         return await self._driver.run(self._core.debug_dump(timeout))
 
     # The end
@@ -259,9 +359,21 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
     async def close(self, timeout: float | None = None) -> None:
         """Commit if that is automatic, tell the listener, leave the group, and stop. Any task.
 
-        What is committed is said at `kafka_fast.Consumer.close`. If another task is in a call, that
-        call ends with a WakeupError. A close that is cancelled goes on in the background, in a task
-        of its own.
+        An automatic commit covers a record only if the next one was asked for, or if an `async for`
+        statement over the consumer itself was left after it by `break` or `return`. So the records
+        of the last poll or batch are not committed: call `commit` for these. While an exception is
+        being handled, the last record of a loop is not committed in any case. In a listener that
+        this call runs, `commit()` without arguments commits no more either. kafka-python,
+        confluent-kafka and aiokafka commit all that was returned, also a record whose handler has
+        raised.
+
+        A static member (group.instance.id) does not leave: its partitions wait for its return.
+
+        If another task is in a call, that call ends with a WakeupError, and its records are not
+        committed. This call waits for that, then closes. A second call does nothing. A call in a
+        forked child does nothing either.
+
+        In an event loop, a close that is cancelled goes on in the background, in a task of its own.
 
         Args:
             timeout: Seconds for all of this; None: default.api.timeout.ms. With 0, leaving the

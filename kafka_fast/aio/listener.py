@@ -13,11 +13,17 @@ if TYPE_CHECKING:
 
 
 class RebalanceListener:
-    """Override the methods you need, as plain functions or as coroutines.
+    """Override the methods you need.
 
-    All run in the task that polls or unsubscribes; during a close, in a task of the close's own. If
-    the task is cancelled meanwhile, the cancellation is raised in the method. The rest is as
-    `kafka_fast.RebalanceListener` says.
+    Partitions come as a list, in the order of their topics and numbers.
+
+    Within one rebalance the order is lost or revoked, then assigned. An exception of a method is
+    raised by the `poll` that called it, after the rebalance has been carried out.
+
+    In an event loop, methods are plain functions or coroutines. All run in the task that polls or
+    unsubscribes; during a close, in a task of the close's own. If that task is cancelled meanwhile,
+    the cancellation is raised in the method, and the next poll calls `on_partitions_assigned` again
+    for the same partitions.
     """
 
     def on_partitions_assigned(
@@ -25,8 +31,7 @@ class RebalanceListener:
     ) -> Awaitable[None] | None:
         """These partitions were added. Nothing of them was fetched yet, so `seek` costs nothing.
 
-        Called after every rebalance, also when no partition was added. If it was cancelled, the
-        next poll calls it again, for the same partitions.
+        Called after every rebalance, also when no partition was added.
         """
         return None
 

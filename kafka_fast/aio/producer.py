@@ -42,21 +42,21 @@ from kafka_fast.times import timeout_seconds
 from kafka_fast.types import PartitionInfo, RecordMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
     from typing_extensions import Unpack
 
     from kafka_fast.config.properties import ProducerProperties
+    from kafka_fast.errors import DeliveryError
 
 T = TypeVar("T")
 
 
 class Producer(ProducerBase, AsyncSender):
-    """Sends records to Kafka from event loops. Any number of tasks and loops may share it.
+    """Sends records to Kafka. Any number of tasks and event loops may share it.
 
-    Methods have the names and arguments of `kafka_fast.Producer`, and those that may wait are
-    coroutines.
+    In an event loop, methods that may wait are coroutines.
 
     Examples:
         >>> async with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
@@ -65,8 +65,8 @@ class Producer(ProducerBase, AsyncSender):
 
     Args:
         config: Java's property names, dotted or with underscores; see the configuration page.
-        on_delivery: Called as `(error, metadata)` in the event loop, for every record that was
-            sent without a callback of its own. May be a coroutine.
+        on_delivery: Called as `(error, metadata)` in the event loop, for every record that was sent
+            without a callback of its own. May be a coroutine.
         **properties: The same properties as keywords, such as `bootstrap_servers=...`.
 
     Raises:
@@ -194,16 +194,16 @@ class Producer(ProducerBase, AsyncSender):
         partition: int | None = None,
         timestamp_ms: int | datetime | None = None,
         headers: Iterable[tuple[str, Any]] | Mapping[str, Any] | None = None,
-        on_delivery: OnDelivery | None = None,
+        on_delivery: Callable[[DeliveryError | None, RecordMetadata], object] | None = None,
     ) -> None:
-        """Send a record without a handle and without waiting. Not a coroutine.
+        """Send a record without a handle: the fastest way for one record at a time.
 
         A failed delivery is raised by the next `flush` or `close`, unless `on_delivery` is given.
         Arguments and errors are those of `send`.
 
-        Raises:
-            WouldWaitError: There is no room in buffer.memory, or the topic's metadata are not here;
-                they are asked for, so that a later call finds them. Nothing was taken.
+        In an event loop this is not a coroutine, and does not wait. It raises WouldWaitError if
+        there is no room in buffer.memory, or if the topic's metadata are not here. They are asked
+        for, so that a later call finds them. Nothing was taken then.
         """
         self._accumulator.send_nowait(
             topic,
@@ -225,11 +225,37 @@ class Producer(ProducerBase, AsyncSender):
         timestamps_ms: Any = None,
         headers: Sequence[Any] | Mapping[str, Any] | Any = None,
     ) -> BatchFuture:
-        """Send many records and return one handle for all of them, which can be awaited.
+        """Send many records and return one awaitable handle for all of them.
 
-        Arguments and errors are those of `kafka_fast.Producer.send_many`. The arguments are checked
-        in one go, then other tasks run at least once a millisecond. The values must not change
-        meanwhile. A call that is cancelled may have taken some of the records; those are delivered.
+        In an event loop, the arguments are checked in one go, then other tasks run at least once a
+        millisecond. The values must not change meanwhile. A call that is cancelled may have taken
+        some of the records; those are delivered.
+
+        Args:
+            topic: Its name.
+            values: A list, tuple or other sequence of bytes-like objects, str (sent as UTF-8) or
+                None; a numpy array of `S`, of objects, or of uint8 with a row per record; any Arrow
+                array of binary or string; or a pair (data, offsets): a buffer, and n + 1 int32 or
+                int64. Serializers see the items of sequences; buffers are sent as they are.
+            keys: Like `values`, or one str, bytes or bytearray for all records.
+            partitions: Numbers of partitions: a sequence, an array, or one int for all records;
+                None, also for a single record, lets the partitioner choose.
+            timestamps_ms: Unix times in ms, given like `partitions`, or datetimes with a time
+                zone; None is now.
+            headers: One record's headers for all, or a sequence with each record's: (key, value)
+                pairs, a mapping, or None. Or an Arrow array of list<struct<key, value>>.
+
+        Returns:
+            BatchFuture. Records larger than max.request.size, and those for which no room was found
+            in max.block.ms after others had been accepted, are failures of it (`NOT_SENT`).
+
+        Raises:
+            KafkaTimeoutError: No metadata, or no room in buffer.memory, within max.block.ms;
+                nothing was accepted.
+            SerializationError, TypeError: A key, value or header is not what it must be; nothing
+                was accepted. The message names its row.
+            UsageError: Columns differ in length, a partition does not exist, the first record is
+                larger than buffer.memory, or the producer is closed; nothing was accepted.
         """
         await self._driver.yield_if_due()
         return await self._driver.run(
@@ -247,10 +273,31 @@ class Producer(ProducerBase, AsyncSender):
         partition: str | None = None,
         timestamp: str | None = None,
     ) -> BatchFuture:
-        """Send the rows of an Arrow table and return one handle for all, which can be awaited.
+        """Send the rows of an Arrow table and return one awaitable handle for all of them.
 
-        Arguments and errors are those of `kafka_fast.Producer.send_table`; the rest is as for
-        `send_many`.
+        Record batches are read and sent one after the other, without a Python object per row.
+        Serializers do not see them.
+
+        In an event loop, other tasks run at least once a millisecond; see `send_many`.
+
+        Args:
+            topic: Name of the topic, or None: column "topic" says it for each row.
+            data: Anything with `__arrow_c_array__` or `__arrow_c_stream__`: a table, a record
+                batch, an array of structs, a reader.
+            value: Name of a column of binary or string.
+            key: Name of another; without a column "key" there are no keys, and None ignores it.
+            headers: Name of a column of list<struct<key, value>> or map, or None.
+            partition: Name of an integer column; null lets the partitioner choose.
+            timestamp: Name of a column of timestamps, or of Unix times in ms; null is now.
+
+        Returns:
+            BatchFuture; rows count from 0 through all record batches. See `send_many`.
+
+        Raises:
+            TypeError: A column's type does not fit; nothing was accepted.
+            UsageError: A column is missing, or a cell is not what it must be. Record batches
+                before its own were accepted, and flush raises what becomes of them.
+            KafkaTimeoutError: As for `send_many`.
         """
         await self._driver.yield_if_due()
         return await self._driver.run(
@@ -290,14 +337,16 @@ class Producer(ProducerBase, AsyncSender):
     async def close(self, timeout: float | None = None) -> None:
         """Deliver all accepted records, then stop. Closing twice is allowed.
 
-        A close that is cancelled goes on in the background, and failures are only logged then. In a
-        delivery callback this call does not wait; accepted records are delivered afterwards.
+        In a delivery callback this call does not wait; accepted records are delivered afterwards.
+
+        In an event loop, a close that is cancelled goes on in the background, and failures are only
+        logged then.
 
         Args:
             timeout: Seconds; records not delivered by then fail with UsageError as their cause.
 
         Raises:
-            DeliveryError: As for `flush`; records that were given up are among these failures.
+            DeliveryError: As for `flush`, and for records that were given up.
         """
         timeout = None if timeout is None else timeout_seconds(timeout)
         core = self._core
@@ -324,7 +373,12 @@ class Producer(ProducerBase, AsyncSender):
         return await self._driver.run(self._core.topics.partitions(topic))
 
     async def debug_dump(self, timeout: float = 5.0) -> str:
-        """Return what this producer's connections did lately, for a bug report."""
+        """Return what this producer's connections did lately, for a bug report.
+
+        The text lists up to 1,024 events of each link (time, kind, correlation id, batch, number of
+        bytes), without the contents of records. Links that do not answer within `timeout` seconds
+        are missing.
+        """
         return await self._driver.run(self._core.debug_dump(timeout_seconds(timeout)))
 
     async def __aenter__(self) -> Producer:

@@ -76,19 +76,19 @@ class RecordRange:
             self._ranges = ranges
         return self._ranges
 
-    def __aiter__(self) -> RecordRange:
+    def __aiter__(self) -> AsyncIterator[ConsumerRecords]:
         """Return the steps that are left."""
         return self
 
     async def __anext__(self) -> ConsumerRecords:
         """Return the next records: in order within a partition, while partitions take turns.
 
-        A cancelled step loses no record: they come with the next one.
+        In an event loop, a cancelled step loses no record: they come with the next one.
 
         Raises:
             PositionError: records of the range were deleted, or truncated, before they were read.
             KafkaTimeoutError: there was no progress for default.api.timeout.ms.
-            KafkaError: as in `ranges`, and in `Consumer.poll`.
+            KafkaError: as in `Consumer.poll`.
         """
         if self._is_over:
             raise StopAsyncIteration
@@ -245,17 +245,39 @@ def read_range(
 ) -> RecordRange:
     """Read the records between two points of the log, once, and end there.
 
-    Arguments are those of `kafka_fast.read_range`. This call waits for nothing: partitions and
-    offsets are looked up in the first step of the iteration, which raises what goes wrong there.
-    The end is the log's at that time.
+    This never waits for records that are not written yet. If no end is given, or if the end lies
+    beyond the log, reading ends at the log's end at the time of the first step (its last stable
+    offset with isolation.level=read_committed). No group is joined. All partitions are read at
+    once.
+
+    In an event loop, this call waits for nothing. The first step of the iteration looks up
+    partitions and offsets, and raises what goes wrong there.
 
     Examples:
         >>> async for records in read_range("events", bootstrap_servers="localhost:9092"):
         ...     print(records.values())
 
+    Args:
+        topics: A topic, a TopicPartition, or several of either.
+        start: The first offset, or the first time (a datetime with a time zone, or Unix ms with
+            `by="timestamp"`), for all partitions or by partition. With a single topic, the keys may
+            be partition numbers. A partition without a start is read from the log's beginning.
+        end: The first offset or time that is not read any more, given as `start` is; None: the
+            log's end.
+        by: Whether start and end are offsets or times; None: times if they are datetimes, else
+            offsets. By time, a partition's range begins at its first record that is not older than
+            `start`, and ends before its first record that is not older than `end`.
+        max_records: Most records at a time.
+        config: The consumer's properties. By default `auto.offset.reset` is `none` and
+            `allow.auto.create.topics` is false.
+        **properties: The consumer's properties as keywords.
+
     Raises:
+        PositionError: An offset to start from is not, or no longer, in the log.
         UsageError: The arguments contradict each other, or the configuration names a group.
         ConfigError: A property is unknown, out of range or contradicts another.
+        BrokerError: There is no such topic, or it may not be read.
+        KafkaTimeoutError: The brokers did not describe the partitions in time.
     """
     try:
         plan = RangePlan(

@@ -347,6 +347,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         )
 
     def __enter__(self) -> Self:
+        """Return the consumer itself; leaving the block closes it."""
         return self
 
     def __exit__(

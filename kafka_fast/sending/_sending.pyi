@@ -1,11 +1,13 @@
 """`send` in an event loop."""
 
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from kafka_fast.errors import DeliveryError
 from kafka_fast.sending._accumulator import Accumulator
 from kafka_fast.sending._delivery import DeliveryFuture
+from kafka_fast.types import RecordMetadata
 
 class AsyncSender:
     _origin: object
@@ -42,5 +44,5 @@ class AsyncSender:
         partition: int | None = None,
         timestamp_ms: int | datetime | None = None,
         headers: Iterable[tuple[str, Any]] | Mapping[str, Any] | None = None,
-        on_delivery: Any = None,
+        on_delivery: Callable[[DeliveryError | None, RecordMetadata], object] | None = None,
     ) -> Coroutine[Any, Any, DeliveryFuture]: ...

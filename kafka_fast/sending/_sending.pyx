@@ -102,18 +102,23 @@ cdef class AsyncSender:
 
     def send(self, topic, value=None, key=None, *, partition=None, timestamp_ms=None,
              headers=None, on_delivery=None):
-        """Send a record, and return a handle of its delivery, which can be awaited in turn.
+        """Send a record and return an awaitable handle of its delivery.
 
-        Waits for metadata and for room in buffer.memory. A cancelled send has taken nothing, if it
-        waited; the record of a send that has returned goes its way. Other tasks run about once a
-        millisecond.
+        In an event loop, this call waits for metadata and for room in buffer.memory. A cancelled
+        send has taken nothing if it waited; the record of a send that has returned goes its way.
+        Other tasks run about once a millisecond.
 
         Args:
-            topic, value, key, partition, timestamp_ms, headers: As for `kafka_fast.Producer.send`.
+            topic: Its name.
+            value, key: bytes, str (sent as UTF-8), any bytes-like object, or None; with
+                serializers, whatever those take.
+            partition: Number of the partition; None lets the partitioner choose.
+            timestamp_ms: Unix time in ms, or a datetime with a time zone; None is now.
+            headers: (key, value) pairs or a mapping.
             on_delivery: Called as `(error, metadata)` in the event loop, once; may be a coroutine.
 
         Returns:
-            DeliveryFuture of the record, when the coroutine is awaited.
+            DeliveryFuture of the record, when this call is awaited.
 
         Raises:
             DeliveryError: The record is larger than max.request.size.

@@ -16,7 +16,7 @@ class RebalanceListener:
     Partitions come as a list, in the order of their topics and numbers.
 
     Within one rebalance the order is lost or revoked, then assigned. An exception of a method is
-    raised by that `poll`, after the rebalance has been carried out.
+    raised by the `poll` that called it, after the rebalance has been carried out.
     """
 
     def on_partitions_assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -72,9 +72,11 @@ class RangeConsumer(RangeReading, Consumer):
 class RecordRange:
     """The records of a range, in steps; iterate over it once. For one thread at a time.
 
+    It closes its consumer at the end of the iteration, on an error, at the end of a `with` block,
+    and when it is dropped.
+
     A RecordRange is an Arrow stream as well: `pl.DataFrame(read_range(...))`, `pyarrow.table(...)`
-    and DuckDB take its remaining records, step by step. It closes its consumer at the end of the
-    iteration, on an error, at the end of a `with` block, and when it is dropped.
+    and DuckDB take its remaining records, step by step.
 
     Attributes:
         ranges: the offsets to read, by partition; empty ranges are included.
@@ -345,6 +347,7 @@ def read_range(
     Raises:
         PositionError: An offset to start from is not, or no longer, in the log.
         UsageError: The arguments contradict each other, or the configuration names a group.
+        ConfigError: A property is unknown, out of range or contradicts another.
         BrokerError: There is no such topic, or it may not be read.
         KafkaTimeoutError: The brokers did not describe the partitions in time.
     """

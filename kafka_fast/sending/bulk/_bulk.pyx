@@ -177,8 +177,8 @@ cdef class BulkAccumulator(Accumulator):
             topic: Name of the topic, or None: column "topic" says it for each row.
             data: Anything with `__arrow_c_array__` or `__arrow_c_stream__`: a table, a record
                 batch, an array of structs, a reader.
-            value, key: Names of columns of binary or string; without a column "key" there are no
-                keys, and `key=None` ignores it.
+            value: Name of a column of binary or string.
+            key: Name of another; without a column "key" there are no keys, and None ignores it.
             headers: Name of a column of list<struct<key, value>> or map, or None.
             partition: Name of an integer column; null lets the partitioner choose.
             timestamp: Name of a column of timestamps, or of Unix times in ms; null is now.
