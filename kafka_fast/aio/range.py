@@ -10,9 +10,9 @@ from kafka_fast.aio.consumer import Consumer
 from kafka_fast.consumer.ranges.bounds import Bound, Topics
 from kafka_fast.consumer.ranges.range_plan import MAX_RECORDS, RangePlan
 from kafka_fast.consumer.ranges.range_reading import (
-    WAIT,
-    RangeProgress,
+    RangeHolder,
     RangeReading,
+    RangeRecords,
     describe,
 )
 from kafka_fast.records._consumer_records import ConsumerRecords
@@ -35,13 +35,19 @@ class AsyncRangeConsumer(RangeReading, Consumer):
         """Return the offsets that are to be read, by partition."""
         return await self._driver.run(plan.find(self._calls))
 
+    async def next_records(self, records: RangeRecords) -> ConsumerRecords | None:
+        """Return the next records; None: all partitions are at their ends."""
+        return await self._driver.run(records.next_records())
 
-class RecordRange:
+
+class RecordRange(RangeHolder):
     """The records of a range, in steps; iterate over it once. For one task at a time.
 
     It closes its consumer at the end of the iteration, on an error, at the end of an `async with`
     block, and when it is dropped.
     """
+
+    _consumer: AsyncRangeConsumer
 
     def __init__(self, plan: RangePlan) -> None:
         """Start the consumer; nothing is asked of a broker before the first step.
@@ -52,7 +58,7 @@ class RecordRange:
         self._plan = plan
         self._consumer = AsyncRangeConsumer(plan.config, **plan.keywords)
         self._ranges: dict[TopicPartition, range] | None = None
-        self._progress: RangeProgress | None = None
+        self._records: RangeRecords | None = None
         self._is_over = False
 
     async def ranges(self) -> dict[TopicPartition, range]:
@@ -72,7 +78,12 @@ class RecordRange:
             self._consumer.assign_ranges(
                 {partition: span for partition, span in ranges.items() if span}
             )
-            self._progress = RangeProgress(self._consumer, self._consumer.api_timeout)
+            self._records = RangeRecords(
+                self._consumer,
+                self._consumer.poll,
+                self._consumer.api_timeout,
+                self._plan.max_records,
+            )
             self._ranges = ranges
         return self._ranges
 
@@ -93,8 +104,9 @@ class RecordRange:
         if self._is_over:
             raise StopAsyncIteration
         await self.ranges()
+        assert self._records is not None
         try:
-            records = await self._next()
+            records = await self._consumer.next_records(self._records)
         except Exception:
             await self._end()
             raise
@@ -106,16 +118,6 @@ class RecordRange:
     async def _end(self) -> None:
         self._is_over = True
         await self.close()
-
-    async def _next(self) -> ConsumerRecords | None:
-        """Return the next records; None: all partitions are at their ends."""
-        assert self._progress is not None
-        while self._consumer.drop_finished():
-            records = await self._consumer.poll(WAIT, self._plan.max_records)
-            self._progress.look(records)
-            if records:
-                return records
-        return None
 
     async def tables(
         self,
@@ -210,11 +212,6 @@ class RecordRange:
     async def close(self) -> None:
         """Stop reading at any point; a second call does nothing."""
         await self._consumer.close()
-
-    def __del__(self) -> None:
-        """End the consumer of a range that was not read to its end."""
-        if hasattr(self, "_consumer"):  # else its constructor has failed
-            self._consumer.drop()
 
     async def __aenter__(self) -> RecordRange:
         return self

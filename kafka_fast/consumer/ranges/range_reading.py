@@ -7,12 +7,14 @@ this: a range may end in a gap that compaction left, in a transaction marker or 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 from kafka_fast.consumer.base import ConsumerBase
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import count_of
+from kafka_fast.net.waiting.steps import Invoke, Steps
 from kafka_fast.records._consumer_records import ConsumerRecords
 from kafka_fast.types import TopicPartition
 
@@ -70,35 +72,70 @@ class RangeReading(ConsumerBase):
             }
 
 
-class RangeProgress:
-    """Whether the reading of ranges makes progress."""
+class RangeRecords:
+    """The records of a consumer's ranges, poll by poll, as long as there is progress."""
 
-    def __init__(self, consumer: RangeReading, timeout: float) -> None:
+    def __init__(
+        self,
+        consumer: RangeReading,
+        poll: Callable[[float, int], object],
+        timeout: float,
+        max_records: int,
+    ) -> None:
         """Record the time and the positions, from which progress is measured.
 
         Args:
             consumer: reads the ranges.
-            timeout: seconds without any progress after which `look` raises.
+            poll: of that consumer; it may be a coroutine.
+            timeout: seconds without any progress after which `next_records` raises.
+            max_records: most records at a time.
         """
         self._consumer = consumer
+        self._poll = poll
         self._timeout = timeout
+        self._max_records = max_records
         self._moved = time.monotonic()  # when there was progress last
         self._before = consumer.positions()
 
-    def look(self, records: ConsumerRecords) -> None:
-        """Look at the records of a poll, and at the positions.
+    def next_records(self) -> Steps[ConsumerRecords | None]:
+        """Return the next records; None: all partitions are at their ends.
 
         Raises:
             KafkaTimeoutError: there was no progress for too long.
         """
-        if records:
-            self._moved = time.monotonic()
-            return
+        while self._consumer.drop_finished():
+            records: ConsumerRecords = yield Invoke(self._poll, (WAIT, self._max_records))
+            if records:
+                self._moved = time.monotonic()
+                return records
+            self._check_progress()
+        return None
+
+    def _check_progress(self) -> None:
+        """Look at the positions, which batches without records move, too."""
         now = self._consumer.positions()
         if now != self._before:
             self._moved, self._before = time.monotonic(), now
         elif time.monotonic() - self._moved >= self._timeout:
             raise self._consumer.timeout_error(f"nothing arrived for {self._timeout:g} s")
+
+
+class RangeHolder:
+    """What holds the consumer of a range, for callers of any kind, and ends it if nobody does."""
+
+    _consumer: RangeReading
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled and copied."""
+        raise TypeError(
+            "a RecordRange reads as it goes and cannot be pickled or copied: call read_range() "
+            "where the records are needed"
+        )
+
+    def __del__(self) -> None:
+        """End the consumer of a range that was not read to its end; wait for nothing."""
+        if hasattr(self, "_consumer"):  # else its constructor has failed
+            self._consumer.drop()
 
 
 def describe(ranges: Mapping[TopicPartition, range]) -> str:

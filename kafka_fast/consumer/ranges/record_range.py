@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.consumer.ranges.bounds import Bound, Topics
 from kafka_fast.consumer.ranges.range_plan import MAX_RECORDS, RangePlan, offsets_by_time
 from kafka_fast.consumer.ranges.range_reading import (
-    WAIT,
-    RangeProgress,
+    RangeHolder,
     RangeReading,
+    RangeRecords,
     describe,
 )
 from kafka_fast.errors import UsageError
@@ -61,15 +61,12 @@ class RangeConsumer(RangeReading, Consumer):
             timeout: Seconds without any progress after which this raises KafkaTimeoutError.
             max_records: Most records at a time.
         """
-        progress = RangeProgress(self, timeout)
-        while self.drop_finished():
-            records = self.poll(WAIT, max_records)
-            progress.look(records)
-            if records:
-                yield records
+        records = RangeRecords(self, self.poll, timeout, max_records)
+        while (some := self._core.driver.run(records.next_records())) is not None:
+            yield some
 
 
-class RecordRange:
+class RecordRange(RangeHolder):
     """The records of a range, in steps; iterate over it once. For one thread at a time.
 
     It closes its consumer at the end of the iteration, on an error, at the end of a `with` block,
@@ -83,6 +80,7 @@ class RecordRange:
     """
 
     ranges: dict[TopicPartition, range]
+    _consumer: RangeConsumer
 
     def __init__(
         self,
@@ -105,13 +103,6 @@ class RecordRange:
         consumer.assign_ranges({partition: span for partition, span in ranges.items() if span})
         self._steps = consumer.read(timeout, max_records)
         self._is_over = False  # the iteration has come to its end
-
-    def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled and copied."""
-        raise TypeError(
-            "a RecordRange reads as it goes and cannot be pickled or copied: call read_range() "
-            "where the records are needed"
-        )
 
     def __iter__(self) -> Iterator[ConsumerRecords]:
         """Return the steps that are left."""
@@ -285,11 +276,6 @@ class RecordRange:
     def close(self) -> None:
         """Stop reading at any point; a second call does nothing."""
         self._consumer.close()
-
-    def __del__(self) -> None:
-        """End the consumer of a range that was not read to its end; wait for nothing."""
-        if hasattr(self, "_consumer"):  # else its constructor has failed
-            self._consumer.drop()
 
     def __enter__(self) -> RecordRange:
         return self
