@@ -110,7 +110,7 @@ class Producer(ProducerBase, AsyncSender):
         self._driver = driver
         self._callbacks = DeliveryCallbacks(core.client_id, on_delivery, core.driver.wake, core.now)
         self._steps = ProducerSteps(core, settings.max_block)
-        self._lines = RoomLines(driver, core.queues.has_room, self)
+        self._lines = RoomLines(driver, core.produce_waits.has_room, self)
         self._accumulator = _Accumulator(self, core, settings)
         runs_users_code = self._accumulator.prepares or on_delivery is not None
         self._set_accumulator(self._accumulator, runs_users_code)

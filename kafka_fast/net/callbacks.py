@@ -81,7 +81,7 @@ class CallbackThread:
     def _run(self) -> None:
         name_thread(self._queues.client_id)
         self._has_begun.set()
-        self._queues.set_callback_thread(threading.get_ident())
+        self._queues.callback_thread = threading.get_ident()
         while not self._queues.dead:
             notify(self._queues, _report)
             self._users.raise_()

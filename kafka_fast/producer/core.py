@@ -21,6 +21,7 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control.producer.control import OwnEvent, ProducerControl
 from kafka_fast.control.producer.messages import ProducerCommand, ProducerEvent
 from kafka_fast.dataplane.core._plane import WAIT_SLICE
+from kafka_fast.dataplane.produce._produce_waits import ProduceWaits
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import DeliveryError, InternalError, Outcome
 from kafka_fast.instants import NEVER
@@ -82,6 +83,7 @@ class ProducerCore(ClientCore[ProducerCommand, OwnEvent]):
             plane = producer_plane(host.environment, settings)
             self.queues = queues = make_queues(plane, settings, client_id)
             undo.callback(queues.shut_down)
+            self.produce_waits = ProduceWaits(queues)
             super().__init__(client_id, host, control, plane)
             self.touch_interval = min(self.touch_interval, settings.metadata_max_idle / 3)
             self.topics = ProducerTopics(control, queues, host, self.call, settings.max_block)
@@ -92,9 +94,9 @@ class ProducerCore(ClientCore[ProducerCommand, OwnEvent]):
         # A finalizer calls this, perhaps when the names of all modules are gone.
         self.report_if_dead = partial(report_if_dead, queues)
         """Have the log tell of lost records, if this core has ended."""
-        queues.set_callback_starter(self._callbacks.start)
-        queues.set_loop_bridge(host.make_loop_bridge(queues))
-        queues.set_guide(Guide(client_id, control.causes, control.says_what_waits))
+        queues.callback_starter = self._callbacks.start
+        queues.loop_bridge = host.make_loop_bridge(queues)
+        queues.guide = Guide(client_id, control.causes, control.says_what_waits)
 
     # ---- callers ----
 
@@ -105,7 +107,7 @@ class ProducerCore(ClientCore[ProducerCommand, OwnEvent]):
             return 0
         self.queues.check_may_wait()
         deadline = 0.0 if timeout is None else self.now() + max(timeout, 1e-9)
-        pending = self.queues.flush(deadline)
+        pending = self.produce_waits.flush(deadline)
         self.driver.run(self.await_callbacks(deadline or NEVER))
         return pending
 
@@ -183,7 +185,7 @@ class ProducerCore(ClientCore[ProducerCommand, OwnEvent]):
         if not self.queues.refuses:
             self.queues.refuse()
         self._abandoned = self._abandoned or why
-        self.queues.deliver_soon()
+        self.produce_waits.begin_flush()  # without an end: all batches leave at once from now on
         self._host.wake()
         if self._failure is not None:  # no control thread is left to end this core
             why = str(self._failure)
@@ -274,8 +276,8 @@ class ProducerCore(ClientCore[ProducerCommand, OwnEvent]):
             self._give_up_pending(aloud)
         self.queues.shut_down()
         self.driver.wake()
-        self.queues.set_callback_starter(None)  # both refer to the queues:
-        self.queues.set_loop_bridge(None)  # this breaks the cycles
+        self.queues.callback_starter = None  # both refer to the queues:
+        self.queues.loop_bridge = None  # this breaks the cycles
         self._callbacks.join(patience)
         collect(self.queues)
         process_life.discard(self)
@@ -285,7 +287,7 @@ class ProducerCore(ClientCore[ProducerCommand, OwnEvent]):
     def _give_up_pending(self, why: str) -> None:
         """Fail undelivered records, and count all of them as lost, whoever holds their handles."""
         failed_before = _failed_by_topic(self.queues)
-        self.queues.mark_told()
+        self.queues.told = True  # by this log: handles need not tell of what it fails
         self.queues.shut_down()
         for topic, failed in _failed_by_topic(self.queues).items():
             count = failed - failed_before.get(topic, 0)

@@ -57,7 +57,7 @@ class LossLog:
 
 def watch_losses(queues: Queues) -> None:
     """Have failures logged that are found after the producer's end, and at the process's end."""
-    queues.set_reporter(_report)
+    queues.reporter = _report
     _all_queues.add(queues)
     if queues.exit_status:
         process_life.prepare_exit_status()

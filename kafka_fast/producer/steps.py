@@ -47,7 +47,7 @@ class ProducerSteps:
 
     def begin_room(self, topic: str) -> RoomWait:
         """Count a send to this topic that found no room, and return its wait, which begins now."""
-        self._core.queues.count_blocked()
+        self._core.produce_waits.count_blocked()
         return RoomWait(topic, self._core.now())
 
     def room_deadline(self, wait: RoomWait) -> float:
@@ -56,9 +56,8 @@ class ProducerSteps:
 
     def no_room(self, wait: RoomWait) -> KafkaTimeoutError:
         """Return the error of a wait that was too long."""
-        queues = self._core.queues
-        limit = f"max.block.ms ({self._max_block * 1000:.0f})"
-        return queues.timeout_error(f"{queues.no_room(wait.topic)} after {limit}", wait.began)
+        waits = self._core.produce_waits
+        return waits.no_room_error(wait.topic, self._max_block, wait.began)
 
     def room(self, wait: RoomWait, size: int) -> Steps[None]:
         """Wait until `size` bytes are free, or seem so: the caller tries again, and may come back.
@@ -67,50 +66,49 @@ class ProducerSteps:
             KafkaTimeoutError: there was no room within max.block.ms.
             UsageError: the producer does not run any more.
         """
-        core, queues = self._core, self._core.queues
+        core, queues, waits = self._core, self._core.queues, self._core.produce_waits
         queues.check_may_wait()
         deadline = self.room_deadline(wait)
-        queues.begin_wait_for_room()
+        waits.begin_wait_for_room()
         try:
-            while not queues.has_room(size):
+            while not waits.has_room(size):
                 now = core.now()
                 if now >= deadline:
                     raise self.no_room(wait)
                 if now >= wait.tell_at:
                     wait.tell_at = NEVER
-                    what = queues.no_room(wait.topic)
-                    queues.say_long(f"{what}; waiting up to max.block.ms ({self._max_block:g} s)")
+                    waits.say_no_room(wait.topic, self._max_block)
                 yield Wait(
-                    lambda: queues.has_room(size) or queues.dead,
+                    lambda: waits.has_room(size) or queues.dead,
                     min(deadline, wait.tell_at),
                     "room in buffer.memory",
                 )
                 if queues.dead:
                     queues.check_may_wait()
         finally:
-            queues.end_wait_for_room()
+            waits.end_wait_for_room()
 
     def flush(self, timeout: float | None) -> Steps[int]:
         """Send all accepted records and wait; return how many are still pending."""
-        core, queues = self._core, self._core.queues
+        core, queues, waits = self._core, self._core.queues, self._core.produce_waits
         queues.check_owner()
         if queues.dead:
             return 0
         queues.check_may_wait()
         deadline = NEVER if timeout is None else core.now() + max(timeout, 1e-9)
-        serial = queues.begin_flush()
+        serial = waits.begin_flush()
         try:
             wait = None
-            while not queues.is_flushed(serial) and not queues.dead and core.now() < deadline:
-                wait = queues.look_at_flush(wait)
+            while not waits.is_flushed(serial) and not queues.dead and core.now() < deadline:
+                wait = waits.look_at_flush(wait)
                 yield Wait(
-                    lambda: queues.is_flushed(serial) or queues.dead,
+                    lambda: waits.is_flushed(serial) or queues.dead,
                     deadline if wait is None else min(deadline, wait.deadline),
                     "deliveries",
                 )
         finally:
-            queues.end_flush()
-        pending = queues.pending_before(serial)
+            waits.end_flush()
+        pending = waits.pending_before(serial)
         yield from core.await_callbacks(deadline)
         return pending
 

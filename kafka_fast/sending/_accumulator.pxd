@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast._wire.layout cimport kf_record
 from kafka_fast.dataplane.core.state cimport kf_batch
+from kafka_fast.dataplane.produce._produce_waits cimport ProduceWaits
 from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.sending._partitioner cimport partitioner
 
@@ -17,6 +18,7 @@ ctypedef struct standstill:
 
 cdef class Accumulator:
     cdef readonly Queues _queues  # where the records go
+    cdef ProduceWaits _waits      # for room there
     cdef readonly object _origin  # allocated with the producer: tracemalloc names its line by it
     cdef object last_name        # the topic of the last append: callers stay with one for a while
     cdef TopicQueues last_topic        # the topic of that name

@@ -17,6 +17,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.core.state cimport *
+from kafka_fast.dataplane.produce._produce_waits cimport ProduceWaits
 from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.sending._awaiting cimport running_loop
 from kafka_fast.sending._delivery cimport DeliveryFuture, new_delivery, observe_beside
@@ -98,6 +99,7 @@ cdef class Accumulator:
                  bint ignore_keys=False, bint adaptive=True, object on_delivery=None,
                  bint transforms=False, bint never_waits=False):
         self._queues = queues
+        self._waits = ProduceWaits(queues)
         self.max_block = max_block
         self.how.ignore_keys = ignore_keys
         self.how.adaptive = adaptive
@@ -181,14 +183,11 @@ cdef class Accumulator:
             kf_count(&producer.stats.blocked, 1)
         self.refuse_too_large(topic, need)
         if now >= wait.deadline:
-            what = self._queues.no_room(topic.name)
-            what = f"{what} after max.block.ms ({self.max_block * 1000:.0f})"
-            raise self._queues.timeout_error(what, wait.deadline - self.max_block)
+            raise self._waits.no_room_error(topic.name, self.max_block,
+                                            wait.deadline - self.max_block)
         if not wait.told and now >= wait.deadline - self.max_block + LONG:
             wait.told = True
-            what = self._queues.no_room(topic.name)
-            what = f"{what}; waiting up to max.block.ms ({self.max_block:g} s)"
-            self._queues.say_long(what)
+            self._waits.say_no_room(topic.name, self.max_block)
         with nogil:
             kf_add(&producer.pool.waiting, 1)
             kf_producer_urge(producer)
@@ -209,7 +208,7 @@ cdef class Accumulator:
     cdef int refuse_to_wait(self, TopicQueues topic, size_t need) except -1:
         self._queues.check_may_wait()
         self.refuse_too_large(topic, need)
-        raise WouldWaitError(self._queues.no_room(topic.name), topic=topic.name, size=need)
+        raise WouldWaitError(self._waits.no_room(topic.name), topic=topic.name, size=need)
 
     # ---- the way of a record, for each kind of call ----
 

@@ -34,6 +34,9 @@ cdef int32_t check_partition(TopicQueues topic, object partition) except -1
 # must be in another unit is logged, once for the client of `queues`.
 cdef int64_t check_timestamp(Queues queues, TopicQueues topic, object timestamp_ms) except? -1
 
+# Log, once for the client of `queues`, that a timestamp is most likely in another unit than ms.
+cdef int suspect_time(Queues queues, str topic, int64_t ms) except -1
+
 # Whether a time in ms may be meant in another unit; `likely_unit` of `times` says in which one.
 cdef inline bint is_odd_time(int64_t ms) noexcept nogil:
     return (ms >= 94_694_400 and ms < 4_102_444_800LL) or ms >= 94_694_400_000_000LL

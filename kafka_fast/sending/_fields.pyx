@@ -17,7 +17,10 @@ from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from collections.abc import Mapping
 
 from kafka_fast.errors import SerializationError, UsageError
-from kafka_fast.times import datetime_ms, float_hint, is_datetime
+from kafka_fast.logs import get_logger
+from kafka_fast.times import HOW_TO_GIVE_MS, datetime_ms, float_hint, is_datetime, likely_unit
+
+logger = get_logger("kafka_fast.producer")
 
 cdef extern from "Python.h":
     bint PyCallable_Check(object callback)
@@ -166,8 +169,19 @@ cdef int64_t check_timestamp(Queues queues, TopicQueues topic, object timestamp_
         raise UsageError(f"a timestamp for topic {topic.name!r} must be Unix ms in int64, not "
                          f"{timestamp_ms}")
     if is_odd_time(timestamp):
-        queues.suspect_time(topic.name, timestamp)
+        suspect_time(queues, topic.name, timestamp)
     return timestamp
+
+
+cdef int suspect_time(Queues queues, str topic, int64_t ms) except -1:
+    unit = None if queues.has_odd_times else likely_unit(ms)
+    if unit is None or unit == "milliseconds":
+        return 0
+    queues.has_odd_times = True
+    logger.warning("the timestamp %d of a record for topic %r looks like %s, and is taken for "
+                   "Unix ms: %s", ms, topic, unit, HOW_TO_GIVE_MS,
+                   extra={"client_id": queues.client_id})
+    return 0
 
 
 cdef int64_t time_of(object given, str what) except? -1:

@@ -14,7 +14,6 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_REFCNT, Py_XDECREF
 from kafka_fast.dataplane.core._loop_share cimport share_is_over
 from kafka_fast.dataplane.core._ready_call cimport ReadyCall, send_in_steps
 from kafka_fast.dataplane.core.state cimport *
-from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.sending._accumulator cimport (
     Accumulator,
     send_at_once,
@@ -78,9 +77,9 @@ cdef class AsyncSender:
         Else a send that need not wait would take the room from those that do. Half of the memory is
         enough for them: it is more than what the head of their line waits for.
         """
-        cdef Queues queues = self.accumulator._queues
-        return self.in_line == 0 or queues.has_room(min(self.wanted,
-                                                        queues.producer.pool.limit // 2))
+        cdef Accumulator accumulator = self.accumulator
+        return self.in_line == 0 or accumulator._waits.has_room(
+            min(self.wanted, accumulator._queues.producer.pool.limit // 2))
 
     cdef bint may_send(self) noexcept:
         """Return whether a record may be taken in the first step of its `send`."""

@@ -31,22 +31,24 @@ cdef class Queues:
     cdef LossCounts unlogged  # those of them that were not logged either
     cdef LossCounts unread    # failures that a handle would tell, and nobody has asked it yet
     cdef readonly int exit_status  # of a process in which failures were lost; 0: as without them
-    cdef object reporter      # called with this, if failures are found when the client has ended
+    # Called with `(self,)` by finalizers that find failures when the client has ended: it must not
+    # wait, import or log. None: nobody is told.
+    cdef public object reporter
     cdef bint is_reporting    # it was called, and `log_finally` has not come since
     cdef bint is_settled      # the end of the process has told of everything
     cdef bint has_odd_times  # a timestamp of another unit than ms was logged
-    cdef bint told  # the user has heard of the records that `shut_down` failed
+    cdef public bint told  # the user has heard of the records that `shut_down` failed
     cdef readonly bint refuses  # closing: no record is accepted any more
     cdef readonly object refusal  # what sends raise then; None: that the producer is closed
-    cdef object callback_starter  # starts the thread that runs callbacks; None: nothing to start
-    cdef object loop_bridge   # (event loop) -> its LoopWaits, see _awaiting; None: no loop may wait
-    cdef object guide         # explains failures and waits, see producer/guide; None: nobody does
+    # Starts the thread that runs callbacks, before the first is registered; None: nothing to start
+    cdef public object callback_starter
+    cdef public object loop_bridge  # (event loop) -> its LoopWaits, see _awaiting; None: none waits
+    cdef public object guide  # explains failures and waits, see producer/guide; None: nobody does
     cdef object last_waits    # weak reference to the LoopWaits that was used last, or None
     cdef int owner_pid        # of the process that made it
-    cdef unsigned long callback_thread  # runs the users' callbacks; 0: none yet
+    # The thread that runs the users' callbacks, and must never wait for itself; 0: none yet
+    cdef public unsigned long callback_thread
     cdef object __weakref__
 
     cdef kf_queue* queue(self, int64_t queue_id) except NULL
-    cpdef bint has_room(self, size_t size) noexcept
     cdef TopicQueues find_topic(self, str name)
-    cdef tuple oldest(self)

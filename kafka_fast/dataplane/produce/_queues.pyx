@@ -1,4 +1,4 @@
-"""The produce side of the data plane as an object: topics and their queues, verdicts, flush.
+"""The produce side of the data plane as an object: topics and their queues, commands.
 
 Commands arrive as plain arguments: net/ translates them from the control plane's records, so that
 the two planes never import each other.
@@ -8,7 +8,6 @@ Threads: any, with the GIL.
 
 cimport cython
 from cpython.bytes cimport PyBytes_GET_SIZE
-from cpython.exc cimport PyErr_CheckSignals
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 
@@ -17,11 +16,7 @@ from kafka_fast.dataplane.core._events cimport produce_stats_dict
 from kafka_fast.dataplane.produce._losses cimport LossCounts
 from kafka_fast.dataplane.core.state cimport *
 
-from kafka_fast.errors import KafkaTimeoutError, UsageError, fresh_copy
-from kafka_fast.logs import get_logger
-from kafka_fast.times import HOW_TO_GIVE_MS, likely_unit
-
-logger = get_logger("kafka_fast.producer")
+from kafka_fast.errors import UsageError, fresh_copy
 
 # The names of the codes that pass in tuples and arguments; net/ knows them by these.
 EVENT_PUNT = KF_EVENT_PUNT
@@ -309,26 +304,7 @@ cdef class Queues:
         command.error_code = error_code
         kf_plane_command(self.producer.plane, command)
 
-    # ---- what users give ----
-
-    def suspect_time(self, str topic, int64_t given):
-        """Log, once for this client, that a timestamp is most likely in another unit than ms."""
-        unit = None if self.has_odd_times else likely_unit(given)
-        if unit is None or unit == "milliseconds":
-            return
-        self.has_odd_times = True
-        logger.warning("the timestamp %d of a record for topic %r looks like %s, and is taken for "
-                       "Unix ms: %s", given, topic, unit, HOW_TO_GIVE_MS,
-                       extra={"client_id": self.client_id})
-
     # ---- who is told of failures ----
-
-    def set_reporter(self, reporter):
-        """Have `reporter((self,))` called, if failures are found when the client has ended.
-
-        It is called by finalizers: it must not wait, import or log.
-        """
-        self.reporter = reporter
 
     @property
     def has_unlogged(self):
@@ -341,10 +317,6 @@ cdef class Queues:
     def dead(self):
         """Whether nothing will be delivered any more."""
         return self.plane.dead
-
-    def set_callback_thread(self, unsigned long ident):
-        """Name the thread that runs the users' callbacks: it must never wait for itself."""
-        self.callback_thread = ident
 
     @property
     def is_inherited(self):
@@ -370,26 +342,6 @@ cdef class Queues:
             raise UsageError("a delivery callback must not wait for deliveries: it would wait "
                              "for itself")
 
-    def set_callback_starter(self, starter):
-        """Have `starter()` called once, before the first callback is registered."""
-        self.callback_starter = starter
-
-    def set_loop_bridge(self, bridge):
-        """Have `bridge(loop)` find or make what an event loop awaits, a LoopWaits."""
-        self.loop_bridge = bridge
-
-    def set_guide(self, guide):
-        """Let `guide` explain failures and long waits; see producer/guide."""
-        self.guide = guide
-
-    cdef tuple oldest(self):
-        """Return queue and opening time of the oldest batch that has not ended, and the time now.
-        """
-        cdef int64_t queue_id = -1
-        cdef double created = 0.0
-        kf_producer_oldest(self.producer, &queue_id, &created)
-        return queue_id, created, self.producer.env.now(self.producer.env.context)
-
     def refuse(self, error=None):
         """Accept no record from now on; what was accepted goes on.
 
@@ -411,127 +363,10 @@ cdef class Queues:
         self.refuses = True
         self.plane.mark_inherited()
 
-    def flush(self, double deadline):
-        """Send everything that was accepted so far and wait until its fate is known.
-
-        Args:
-            deadline: Monotonic seconds; 0 waits without one.
-
-        Returns:
-            How many records are still pending.
-        """
-        cdef kf_producer* producer = self.producer
-        cdef int64_t serial = kf_producer_serial(producer)
-        cdef double now
-        cdef object wait = None
-        if kf_producer_flushed(producer, serial):
-            return 0
-        self.check_may_wait()
-        kf_add(&producer.flushing, 1)
-        try:
-            kf_producer_urge(producer)
-            while not kf_producer_flushed(producer, serial) and not self.plane.dead:
-                now = producer.env.now(producer.env.context)
-                if deadline != 0.0 and now >= deadline:
-                    break
-                with nogil:
-                    kf_producer_wait_flushed(producer, serial, KF_WAIT_SLICE if deadline == 0.0
-                                             else min(KF_WAIT_SLICE, deadline - now))
-                PyErr_CheckSignals()
-                if self.guide is not None:
-                    wait = self.guide.look(wait, self, "flush() waits", *self.oldest())
-        finally:
-            kf_add(&producer.flushing, -1)
-        return kf_producer_pending_before(producer, serial)
-
-    # ---- a flush in steps, see producer/steps ----
-
-    def begin_flush(self):
-        """Let every batch leave at once, until `end_flush`; return what `is_flushed` takes."""
-        cdef int64_t serial = kf_producer_serial(self.producer)
-        kf_add(&self.producer.flushing, 1)
-        kf_producer_urge(self.producer)
-        return serial
-
-    def is_flushed(self, int64_t serial):
-        """Return whether the fate of all that was accepted before is known. Any thread."""
-        return kf_producer_flushed(self.producer, serial)
-
-    def end_flush(self):
-        """Undo `begin_flush`."""
-        kf_add(&self.producer.flushing, -1)
-
-    def pending_before(self, int64_t serial):
-        """Return how many records, of those that were accepted before, are still pending."""
-        return kf_producer_pending_before(self.producer, serial)
-
-    def look_at_flush(self, wait):
-        """Log the reason of a flush that takes long.
-
-        Args:
-            wait: What the last call for this flush returned; None at first.
-
-        Returns:
-            What the next call takes.
-        """
-        if self.guide is None:
-            return None
-        return self.guide.look(wait, self, "flush() waits", *self.oldest())
-
-    # ---- a wait for memory, in steps as well ----
-
-    def no_room(self, str topic):
-        """Return what is said of a caller that found no memory for a record."""
-        limit = self.producer.pool.limit
-        return f"no room in buffer.memory ({limit} bytes) for a record of topic {topic!r}"
-
-    def count_blocked(self):
-        """Count a call that has to wait for memory."""
-        kf_count(&self.producer.stats.blocked, 1)
-
-    def begin_wait_for_room(self):
-        """Let every batch leave at once, as long as a caller waits for memory."""
-        kf_add(&self.producer.pool.waiting, 1)
-        kf_producer_urge(self.producer)
-
-    def end_wait_for_room(self):
-        """Undo `begin_wait_for_room`."""
-        kf_add(&self.producer.pool.waiting, -1)
-
-    cpdef bint has_room(self, size_t size) noexcept:
-        """Return whether a caller that waits for so many bytes may try again. Any thread."""
-        return kf_pool_has_room(&self.producer.pool, size)
-
-    def say_long(self, str what):
-        """Log that a call has waited long for memory, which comes back with deliveries."""
-        if self.guide is not None:
-            self.guide.say(self, what, *self.oldest())
-
-    def timeout_error(self, str what, double since):
-        """Return the error of a wait that was too long.
-
-        Args:
-            what: What was waited for, and for how long.
-            since: When the wait began.
-        """
-        queue_id, created, now = self.oldest()
-        if self.guide is None:
-            return KafkaTimeoutError(what)
-        return self.guide.timeout_error(self, what, queue_id, min(since, created), now)
-
-    def deliver_soon(self):
-        """From now on let every batch leave at once, as during a flush; waits for nothing."""
-        kf_add(&self.producer.flushing, 1)
-        kf_producer_urge(self.producer)
-
     def shut_down(self):
         """Accept no more records, and shut the data plane down. Its thread must have ended."""
         self.refuses = True
         self.plane.shut_down()
-
-    def mark_told(self):
-        """Note that the user has heard of what `shut_down` failed: handles need not tell of it."""
-        self.told = True
 
     # ---- numbers ----
 

@@ -16,7 +16,7 @@ from kafka_fast.dataplane.core._loop_share cimport share_end, share_is_over
 from kafka_fast.dataplane.core.state cimport *
 from kafka_fast.dataplane.produce._queues cimport TopicQueues
 from kafka_fast.sending._accumulator cimport Accumulator, name_of_topic, standstill
-from kafka_fast.sending._fields cimport check_partition
+from kafka_fast.sending._fields cimport check_partition, suspect_time
 from kafka_fast.sending._partitioner cimport (
     PARTITIONER_BUILT_IN,
     PARTITIONER_CUSTOM,
@@ -339,7 +339,7 @@ cdef class BulkAccumulator(Accumulator):
         cdef int64_t time
         cdef void* grown
         if rows.timestamps.odd:
-            self._queues.suspect_time(rows.topic, rows.timestamps.odd)
+            suspect_time(self._queues, rows.topic, rows.timestamps.odd)
         if self.on_delivery is None or rows.timestamps.count < 0:
             return 0
         grown = realloc(future.timestamps, max(1, rows.first + rows.count) * sizeof(int64_t))

@@ -163,7 +163,7 @@ def test_without_a_thread_the_end_of_the_process_tells(
     lines: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene = ended(lines, monkeypatch)
-    scene.rig.queues.set_reporter(out_of_threads)
+    scene.rig.queues.reporter = out_of_threads
     handle = scene.rig.send()
     scene.rig.queues.shut_down()
     collect(scene.rig.queues)

@@ -86,7 +86,7 @@ def test_a_batch_that_ends_as_a_loop_begins_to_wait() -> None:
         rig = Rig(linger=3600.0)
         loop = asyncio.get_running_loop()
         waits = LoopWaits(rig.queues, loop, lambda: collect(rig.queues), lambda: None)
-        rig.queues.set_loop_bridge(lambda loop: waits)
+        rig.queues.loop_bridge = lambda loop: waits
         rig.send_nowait(on_delivery=lambda error, metadata: None)  # somebody observes the batch
         future = rig.send()
         rig.turner.begin_flush()
@@ -128,7 +128,7 @@ def test_two_loops_that_begin_to_wait_for_one_batch() -> None:
                 )
             return all_waits[loop]
 
-        rig.queues.set_loop_bridge(bridge)
+        rig.queues.loop_bridge = bridge
         second = asyncio.new_event_loop()
 
         def in_second(future: Any = future, called: Any = called, second: Any = second) -> None:
@@ -165,7 +165,7 @@ def test_a_callback_thread_that_cannot_start_now_starts_with_the_next_callback()
         if not tries[-1]:
             raise KeyboardInterrupt
 
-    rig.queues.set_callback_starter(start)
+    rig.queues.callback_starter = start
     told: list[int] = []
     with pytest.raises(KeyboardInterrupt):
         rig.send_nowait(on_delivery=lambda error, metadata: told.append(1))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.diagnosis.troubles import Reason
+from kafka_fast.dataplane.produce._produce_waits import ProduceWaits
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import LONG
 from kafka_fast.sending._accumulator import Accumulator
@@ -39,7 +40,7 @@ def test_a_flush_stays_awake_too() -> None:
     rig = Rig()
     rig.send_nowait()
     before = rig.machine.now
-    assert rig.queues.flush(rig.machine.now + ONE_LOOK) == 1
+    assert ProduceWaits(rig.queues).flush(rig.machine.now + ONE_LOOK) == 1
     assert rig.machine.now - before >= MOMENT
 
 
@@ -75,7 +76,7 @@ def send_for_ever(rig: Rig) -> None:
 def test_a_wait_for_memory_that_is_long_is_told_once() -> None:
     rig = Rig(buffer_memory=64 << 10)
     guide = Told()
-    rig.queues.set_guide(guide)
+    rig.queues.guide = guide
     accumulator = Accumulator(rig.queues, max_block=60.0)
     with pytest.raises(KafkaTimeoutError, match="no room"):
         send_for_ever(rig)
