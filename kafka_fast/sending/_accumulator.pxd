@@ -16,6 +16,13 @@ ctypedef struct standstill:
     bint told        # the log has told that the wait is long
 
 
+# Where a record was appended.
+ctypedef struct appended:
+    kf_batch* batch
+    int32_t index       # within the batch
+    int64_t timestamp   # the record's, in Unix ms
+
+
 cdef class Accumulator:
     cdef readonly Queues _queues  # where the records go
     cdef ProduceWaits _waits      # for room there
@@ -37,11 +44,10 @@ cdef class Accumulator:
     cdef int refuse_too_large(self, TopicQueues topic, size_t need) except -1
     cdef int refuse_to_wait(self, TopicQueues topic, size_t need) except -1
     cdef int add(self, object topic, object value, object key, object partition,
-                 object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
-                 int64_t* timestamp) except -1
+                 object timestamp_ms, object headers, int hold, appended* place) except -1
     cdef int add_prepared(self, TopicQueues topic, object value, object key, object partition,
-                          object timestamp_ms, object headers, int hold, kf_batch** batch,
-                          int32_t* index, int64_t* timestamp) except -1
+                          object timestamp_ms, object headers, int hold,
+                          appended* place) except -1
     cdef int refuse_size(self, TopicQueues topic, const kf_record* record) except -1
 
 

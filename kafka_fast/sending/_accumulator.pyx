@@ -13,7 +13,7 @@ Thread: any caller's, with the GIL.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t
 
 from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.core.state cimport *
@@ -213,8 +213,7 @@ cdef class Accumulator:
     # ---- the way of a record, for each kind of call ----
 
     cdef int add(self, object topic_name, object value, object key, object partition,
-                 object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
-                 int64_t* timestamp) except -1:
+                 object timestamp_ms, object headers, int hold, appended* place) except -1:
         """Bring one record from Python's objects into the open batch."""
         cdef TopicQueues topic
         if self._queues.refuses:
@@ -225,12 +224,11 @@ cdef class Accumulator:
         if self.how.kind == PARTITIONER_CUSTOM and partition is None:
             partition = self.custom_partitioner(topic_name, key, value,
                                                 topic.topic.partition_count)
-        return self.add_prepared(topic, value, key, partition, timestamp_ms, headers, hold, batch,
-                                 index, timestamp)
+        return self.add_prepared(topic, value, key, partition, timestamp_ms, headers, hold, place)
 
     cdef int add_prepared(self, TopicQueues topic, object value, object key, object partition,
-                          object timestamp_ms, object headers, int hold, kf_batch** batch,
-                          int32_t* index, int64_t* timestamp) except -1:
+                          object timestamp_ms, object headers, int hold,
+                          appended* place) except -1:
         """Bring a record in whose key, value and partition are chosen."""
         cdef borrowed key_bytes, value_bytes
         cdef kf_record record
@@ -238,9 +236,9 @@ cdef class Accumulator:
         cdef str topic_name = topic.name
         cdef kf_producer* producer = self._queues.producer
         if timestamp_ms is None:
-            timestamp[0] = producer.env.wall_ms(producer.env.context)
+            place.timestamp = producer.env.wall_ms(producer.env.context)
         else:
-            timestamp[0] = check_timestamp(self._queues, topic, timestamp_ms)
+            place.timestamp = check_timestamp(self._queues, topic, timestamp_ms)
         record.headers = NULL
         record.headers_size = 0
         if headers is not None:
@@ -257,7 +255,7 @@ cdef class Accumulator:
             if key is not None:
                 record.key = <const uint8_t*>PyBytes_AS_STRING(key)
                 record.key_len = PyBytes_GET_SIZE(key)
-            return append(self, topic, &record, partition, timestamp[0], hold, batch, index)
+            return append(self, topic, &record, partition, hold, place)
         borrow(&value_bytes, value, topic_name, "the value")
         key_bytes.has_view = False
         record.value = value_bytes.data
@@ -267,7 +265,7 @@ cdef class Accumulator:
                 borrow(&key_bytes, key, topic_name, "the key")
                 record.key = key_bytes.data
                 record.key_len = key_bytes.len
-            append(self, topic, &record, partition, timestamp[0], hold, batch, index)
+            append(self, topic, &record, partition, hold, place)
         finally:
             give_back(&value_bytes)
             give_back(&key_bytes)
@@ -298,20 +296,10 @@ cdef class Accumulator:
             UsageError: The producer is closed, the partition does not exist, or the record is
                 larger than buffer.memory.
         """
-        cdef kf_batch* batch = NULL
-        cdef int32_t index = 0
-        cdef int64_t timestamp = 0
-        cdef DeliveryFuture future
-        if on_delivery is None:
-            on_delivery = self.on_delivery
-        else:
-            check_callback(on_delivery, "on_delivery", "error and metadata")
-        self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
-                 &index, &timestamp)
-        future = new_delivery(self._queues, batch, index, timestamp)
-        if on_delivery is not None:
-            observe_beside(future, on_delivery)
-        return future
+        cdef appended place
+        on_delivery = callback_for(self, on_delivery)
+        self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &place)
+        return deliver(self, &place, or_null(<PyObject*>on_delivery), True)
 
     def send_nowait(self, topic, value=None, key=None, *, partition=None, timestamp_ms=None,
                     headers=None, on_delivery=None):
@@ -320,26 +308,20 @@ cdef class Accumulator:
         A failed delivery is raised by the next `flush` or `close`, unless `on_delivery` is given.
         Arguments and errors are those of `send`.
         """
-        cdef kf_batch* batch = NULL
-        cdef int32_t index = 0
-        cdef int64_t timestamp = 0
-        if on_delivery is None:
-            on_delivery = self.on_delivery
-        else:
-            check_callback(on_delivery, "on_delivery", "error and metadata")
-        if on_delivery is None:
-            self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_NOTHING, &batch,
-                     &index, &timestamp)
-            return
-        self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
-                 &index, &timestamp)
-        observe_alone(self._queues, batch, index, timestamp, on_delivery)
+        cdef appended place
+        on_delivery = callback_for(self, on_delivery)
+        self.add(topic, value, key, partition, timestamp_ms, headers,
+                 KF_HOLD_NOTHING if on_delivery is None else KF_HOLD_HANDLE, &place)
+        return deliver(self, &place, or_null(<PyObject*>on_delivery), False)
 
 
 cdef inline int append(Accumulator self, TopicQueues topic, const kf_record* record,
-                       object partition, int64_t timestamp_ms, int flags, kf_batch** batch,
-                       int32_t* index) except -1:
-    """Put the record into its partition's open batch, waiting for memory if there is none."""
+                       object partition, int flags, appended* place) except -1:
+    """Put the record into its partition's open batch, waiting for memory if there is none.
+
+    Args:
+        place: Has the record's timestamp, and gets the rest.
+    """
     cdef kf_topic* shared = topic.topic
     cdef int32_t number
     cdef standstill wait
@@ -353,7 +335,8 @@ cdef inline int append(Accumulator self, TopicQueues topic, const kf_record* rec
     kf_set(&shared.used, 1)
     wait.deadline = 0.0
     while True:
-        result = kf_queue_append(shared.queues[number], record, timestamp_ms, flags, batch, index)
+        result = kf_queue_append(shared.queues[number], record, place.timestamp, flags,
+                                 &place.batch, &place.index)
         if result == KF_APPEND_OK:
             return 0
         if result == KF_APPEND_NEXT:
@@ -364,6 +347,34 @@ cdef inline int append(Accumulator self, TopicQueues topic, const kf_record* rec
         else:
             self.wait_for_memory(topic, record.key_len + record.value_len + record.headers_size
                                  + 256, &wait)
+
+
+cdef inline object callback_for(Accumulator self, object on_delivery):
+    """Return the callback of a record that was sent with this one, or None."""
+    if on_delivery is None:
+        return self.on_delivery
+    check_callback(on_delivery, "on_delivery", "error and metadata")
+    return on_delivery
+
+
+cdef inline object deliver(Accumulator self, const appended* place, PyObject* callback,
+                           bint has_handle):
+    """Return the handle of a record; or None, without a handle.
+
+    Args:
+        callback: Is told of the delivery; NULL: none is. If there is any, or a handle, the record
+            was appended with KF_HOLD_HANDLE.
+    """
+    cdef DeliveryFuture future
+    if not has_handle:
+        if callback != NULL:
+            observe_alone(self._queues, place.batch, place.index, place.timestamp,
+                          <object>callback)
+        return None
+    future = new_delivery(self._queues, place.batch, place.index, place.timestamp)
+    if callback != NULL:
+        observe_beside(future, <object>callback)
+    return future
 
 
 # ---- the short way in: see `entry.pxd` ----
@@ -403,8 +414,8 @@ cdef inline bint is_plain(Accumulator self, PyObject** args, Py_ssize_t count, P
     return call.key == NULL or is_plain_bytes(call.key)
 
 
-cdef inline int append_plain(Accumulator self, const plain_call* call, int flags, kf_batch** batch,
-                             int32_t* index, int64_t* timestamp) except -1:
+cdef inline int append_plain(Accumulator self, const plain_call* call, int flags,
+                             appended* place) except -1:
     cdef kf_producer* producer = self._queues.producer
     cdef kf_record record
     record.key = NULL
@@ -416,85 +427,62 @@ cdef inline int append_plain(Accumulator self, const plain_call* call, int flags
     record.value_len = size_of(call.value)
     record.headers = NULL
     record.headers_size = 0
-    timestamp[0] = producer.env.wall_ms(producer.env.context)
-    return append(self, self.last_topic, &record, None, timestamp[0], flags, batch, index)
+    place.timestamp = producer.env.wall_ms(producer.env.context)
+    return append(self, self.last_topic, &record, None, flags, place)
 
 
 cdef object enter_send(Accumulator self, PyObject** args, Py_ssize_t count, PyObject* names):
     cdef plain_call call
-    cdef kf_batch* batch
-    cdef int32_t index
-    cdef int64_t timestamp
-    cdef DeliveryFuture future
+    cdef appended place
     if not is_plain(self, args, count, names, &call):
         return result_of(call_as_it_stands(send_as_it_stands, <PyObject*>self, args, count, names,
                                            "send", HINTS))
-    append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
-    future = new_delivery(self._queues, batch, index, timestamp)
-    if call.callback != NULL:
-        observe_beside(future, <object>call.callback)
-    return future
+    append_plain(self, &call, KF_HOLD_HANDLE, &place)
+    return deliver(self, &place, call.callback, True)
 
 
 cdef object enter_send_nowait(Accumulator self, PyObject** args, Py_ssize_t count,
                               PyObject* names):
     cdef plain_call call
-    cdef kf_batch* batch
-    cdef int32_t index
-    cdef int64_t timestamp
+    cdef appended place
     if not is_plain(self, args, count, names, &call):
         return result_of(call_as_it_stands(send_nowait_as_it_stands, <PyObject*>self, args, count,
                                            names, "send_nowait", HINTS))
-    if call.callback == NULL:
-        append_plain(self, &call, KF_HOLD_NOTHING, &batch, &index, &timestamp)
-    else:
-        append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
-        observe_alone(self._queues, batch, index, timestamp, <object>call.callback)
-    return None
+    append_plain(self, &call, KF_HOLD_NOTHING if call.callback == NULL else KF_HOLD_HANDLE, &place)
+    return deliver(self, &place, call.callback, False)
 
 
 # ---- for event loops: see `_sending` ----
 
 cdef object send_plain_at_once(Accumulator self, PyObject* topic, PyObject* value, PyObject* key):
     cdef plain_call call
-    cdef kf_batch* batch = NULL
-    cdef int32_t index = 0
-    cdef int64_t timestamp = 0
+    cdef appended place
     if topic == <PyObject*>self.last_name and not self._queues.refuses:
         call.value = value
         call.key = key
-        append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
+        append_plain(self, &call, KF_HOLD_HANDLE, &place)
     else:
         self.add(<object>topic, <object>value, None if key == NULL else <object>key, None, None,
-                 None, KF_HOLD_HANDLE, &batch, &index, &timestamp)
-    return new_delivery(self._queues, batch, index, timestamp)
+                 None, KF_HOLD_HANDLE, &place)
+    return deliver(self, &place, NULL, True)
 
 
 cdef object send_at_once(Accumulator self, object topic, object value, object key,
                          object partition, object timestamp_ms, object headers):
-    cdef kf_batch* batch = NULL
-    cdef int32_t index = 0
-    cdef int64_t timestamp = 0
-    self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch, &index,
-             &timestamp)
-    return new_delivery(self._queues, batch, index, timestamp)
+    cdef appended place
+    self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &place)
+    return deliver(self, &place, NULL, True)
 
 
 cdef object send_prepared(Accumulator self, object topic, object value, object key,
                           object partition, object timestamp_ms, object headers,
                           object on_delivery):
-    cdef kf_batch* batch = NULL
-    cdef int32_t index = 0
-    cdef int64_t timestamp = 0
-    cdef DeliveryFuture future
+    cdef appended place
     if self._queues.refuses:
         self._queues.raise_refusal()
     self.add_prepared(self.topic_of(topic), value, key, partition, timestamp_ms, headers,
-                      KF_HOLD_HANDLE, &batch, &index, &timestamp)
-    future = new_delivery(self._queues, batch, index, timestamp)
-    if on_delivery is not None:
-        observe_beside(future, on_delivery)
-    return future
+                      KF_HOLD_HANDLE, &place)
+    return deliver(self, &place, or_null(<PyObject*>on_delivery), True)
 
 
 send_as_it_stands = replace_entry(Accumulator.__dict__["send"], <void*>enter_send)
