@@ -284,7 +284,7 @@ def _check_module(root: Path, path: Path, modules: set[str]) -> Iterator[str]:
     if path.suffix in {".py", ".pyi"}:
         imports, calls = _python_imports(text)
     else:
-        imports, calls = _cython_imports(text), []
+        imports, calls = cython_imports(text), []
         yield from _check_gil(where, unit, path, text)
     for line, base, names in imports:
         for other in sorted({_unit(target) for target in _targets(base, names, modules)}):
@@ -386,7 +386,7 @@ def _python_imports(
     return imports, calls
 
 
-def _cython_imports(text: str) -> list[tuple[int, str, list[str]]]:
+def cython_imports(text: str) -> list[tuple[int, str, list[str]]]:
     """Return the imports and cimports of a .pyx or .pxd file."""
     imports: list[tuple[int, str, list[str]]] = []
     joined = re.sub(r"\(([^()]*)\)", lambda m: m[0].replace("\n", "\v"), _without_strings(text))

@@ -108,7 +108,7 @@ class Shell:
 
 SHELLS = [
     Shell("aio/consumer.py", "Consumer", ("consumer/client.py",)),
-    Shell("aio/listener.py", "RebalanceListener", ("consumer/group/listener.py",)),
+    Shell("aio/listener.py", "RebalanceListener", ("consumer/listener.py",)),
     Shell("aio/range.py", "RecordRange", ("consumer/ranges/record_range.py",)),
     Shell("aio/range.py", "read_range", ("consumer/ranges/record_range.py",)),
     Shell(

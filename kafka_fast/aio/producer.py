@@ -87,7 +87,7 @@ class Producer(ProducerBase, AsyncSender):
             finally:
                 del config, properties  # a traceback that has this frame shows no secret
             delivery_callback(on_delivery)
-            warn_of_weakness(settings)
+            warn_of_weakness(settings.tls)
             host = ThreadedHost(settings)
             core = ProducerCore(settings, self.client_id, host)
             watch_losses(core.queues)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafka_fast.consumer.client import Consumer
-from kafka_fast.consumer.group.listener import RebalanceEvent, RebalanceListener
+from kafka_fast.consumer.group.rebalances import RebalanceEvent
+from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.ranges.record_range import RecordRange, read_range
 from kafka_fast.control.group.assignors import (
     Assignor,

@@ -19,6 +19,7 @@ from kafka_fast.consumer.arguments import (
 )
 from kafka_fast.consumer.calls import ConsumerCalls
 from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.group.rebalances import HearsOfRebalances
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.consumer.turn import Turn
@@ -56,7 +57,7 @@ class ConsumerBase:
                 self._settings = consumer_settings(config, properties)
             finally:
                 del config, properties  # a traceback that has this frame shows no secret
-            warn_of_weakness(self._settings)
+            warn_of_weakness(self._settings.tls)
             self._core = self._make_core()
         self._reading = self._core.reading
         self._turn = Turn(self._core)
@@ -81,7 +82,7 @@ class ConsumerBase:
         self,
         topics: Iterable[str] | None,
         pattern: str | re.Pattern[str] | None,
-        listener: Any,
+        listener: HearsOfRebalances | None,
     ) -> bool:
         """Do what `subscribe` says; False: the call means `unsubscribe`, and nothing was done."""
         with self._turn:

@@ -339,7 +339,7 @@ def _make_connector(settings: CommonSettings) -> TlsConnector | None:
     """Return what encrypts the links; None: nothing does."""
     if settings.tls is None:
         return None
-    from kafka_fast.net.tls.connector import make_connector  # a plaintext client needs none of it
+    from kafka_fast.net.tls.serving import make_connector  # a plaintext client needs none of it
 
     return make_connector(settings.tls, settings.security_protocol)
 

@@ -71,7 +71,7 @@ class Producer(ProducerBase, BulkAccumulator):
             finally:
                 del config, properties  # a traceback that has this frame shows no secret
             delivery_callback(on_delivery)
-            warn_of_weakness(settings)
+            warn_of_weakness(settings.tls)
             core = ProducerCore(settings, client_id, ThreadedHost(settings))
             watch_losses(core.queues)
         self._core = core

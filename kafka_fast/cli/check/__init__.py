@@ -56,7 +56,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(args: argparse.Namespace) -> int:
     """Print what was found; return 1 if a client could not work with all of it."""
     settings = consumer_settings(configuration(args, "consumer"))
-    warn_of_weakness(settings)
+    warn_of_weakness(settings.tls)
     probe = probe_cluster(settings, args.timeout)
     if args.output == "json":
         print(json.dumps(as_facts(probe, settings)))  # in ASCII, for every encoding of the output

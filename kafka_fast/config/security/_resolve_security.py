@@ -10,15 +10,10 @@ Errors name properties and never show values: any of these may stand beside a se
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafka_fast.config.security._security_settings import SaslSettings, TlsSettings
 from kafka_fast.config.spelling._normalize import KEYS, Config
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import get_logger
-
-if TYPE_CHECKING:
-    from kafka_fast.config._settings import CommonSettings
 
 _log = get_logger("kafka_fast.config")
 
@@ -45,9 +40,8 @@ def resolve_security(config: Config) -> dict[str, TlsSettings | SaslSettings | N
     return {"tls": tls, "sasl": sasl}
 
 
-def warn_of_weakness(settings: CommonSettings) -> None:
+def warn_of_weakness(tls: TlsSettings | None) -> None:
     """Log a warning if a third party could pose as a broker; once for each client."""
-    tls = settings.tls
     if tls is None:
         return
     verifies, checks_host = tls.verifies, tls.checks_host

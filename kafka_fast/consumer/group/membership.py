@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.core import ConsumerCore
-from kafka_fast.consumer.group.listener import RebalanceEvent, RebalanceListener
+from kafka_fast.consumer.group.rebalances import HearsOfRebalances, RebalanceEvent
 from kafka_fast.consumer.queries import NO_GROUP
 from kafka_fast.consumer.reading.unread import Unread
 from kafka_fast.control.group.group import Group
@@ -69,7 +69,7 @@ class Membership:
         self._log = ClientLog("kafka_fast.consumer", core.client_id)
         self._reading = core.reading
         self._settings = settings
-        self._listener: RebalanceListener | None = None
+        self._listener: HearsOfRebalances | None = None
         self._auto_commit_at = 0.0
         self._auto_commit_until = 0.0  # when the one that is under way ends, at the latest
         self._callbacks: deque[Invoke] = deque()  # of commits that have ended
@@ -104,7 +104,7 @@ class Membership:
 
     # Subscribing
 
-    def subscribe(self, subscription: Subscription, listener: RebalanceListener | None) -> None:
+    def subscribe(self, subscription: Subscription, listener: HearsOfRebalances | None) -> None:
         """Let the group decide what is read."""
         self.require_group()
         self.subscription = subscription

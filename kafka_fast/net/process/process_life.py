@@ -23,14 +23,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import NoReturn, Protocol
 
 from kafka_fast.net import _exit_status
 from kafka_fast.net.process import _detached
 from kafka_fast.net.process.registry import Registry
-
-if TYPE_CHECKING:
-    from kafka_fast.net.client_core import ClientCore
 
 LOG_AFTER = 3.0
 """Seconds after which the log says what the end of the process waits for."""
@@ -47,7 +44,29 @@ LAST_PRIORITY = -(1 << 31)
 """Lower than that of all finalizers of others."""
 
 
-living: Registry[ClientCore[Any, Any]] = Registry()
+class Mortal(Protocol):
+    """What ends with the process: a client's core."""
+
+    exit_patience: float
+    """Seconds that the end of the process waits for it."""
+
+    def begin_exit(self) -> None:
+        """Start what must be done before the process ends; wait for nothing."""
+
+    def wait_exit(self, timeout: float) -> bool:
+        """Wait until its work is finished; return whether that is so."""
+
+    def log_exit(self) -> None:
+        """Log that the process waits for it."""
+
+    def end_exit(self, interrupted: str) -> None:
+        """End now, and log what is lost. A wait may have been interrupted, for this reason."""
+
+    def mark_forked(self) -> None:
+        """Refuse all calls, in a forked child."""
+
+
+living: Registry[Mortal] = Registry()
 """The cores of this process that have not ended. Their own threads keep them alive."""
 
 after_clients: list[Callable[[], None]] = []
@@ -57,7 +76,7 @@ _finalized: set[int] = set()
 """Ids of processes that have a `Finalize`: this one, and those that it was forked from."""
 
 
-def add(core: ClientCore[Any, Any]) -> None:
+def add(core: Mortal) -> None:
     """Have this core end with the process."""
     living.add(core)
     if os.getpid() not in _finalized and _is_child_of_multiprocessing():
@@ -68,7 +87,7 @@ def add(core: ClientCore[Any, Any]) -> None:
         _finalized.add(os.getpid())
 
 
-def discard(core: ClientCore[Any, Any]) -> None:
+def discard(core: Mortal) -> None:
     """Forget a core that has ended."""
     living.discard(core)
 
@@ -137,7 +156,7 @@ def _ignore_ctrl_c() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _wait_for(core: ClientCore[Any, Any], began: float) -> None:
+def _wait_for(core: Mortal, began: float) -> None:
     """Wait until the core is done, or its time is up."""
     deadline = began + core.exit_patience
     log_at = began + LOG_AFTER

@@ -6,29 +6,18 @@ ThreadedHost ── begin, drop ─► connector ── event: something has end
 from __future__ import annotations
 
 import ipaddress
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 from kafka_fast.config.security._security_settings import TlsSettings
-from kafka_fast.errors import (
-    ConfigError,
-    KafkaConnectionError,
-    MissingPackageError,
-    TlsError,
-    drop_frames,
-)
-from kafka_fast.logs import get_logger
+from kafka_fast.errors import KafkaConnectionError, TlsError
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls.causes import Failure, lost, refused
 from kafka_fast.net.tls.reloading import Reloading
-from kafka_fast.net.tls.serving import serving
 
-__all__ = ["OWN_SHARE", "Ended", "TlsConnector", "make_connector", "server_name", "told"]
-
-logger = get_logger("kafka_fast.net.tls")
+__all__ = ["OWN_SHARE", "Ended", "TlsConnector", "server_name", "told"]
 
 Ended = tuple[int, OSError | None]
 """A link's id, and why it cannot be; None: the data plane has it."""
@@ -135,42 +124,6 @@ class TlsConnector(ABC):
     @abstractmethod
     def _stop(self) -> None:
         """Do as `stop` says with the handshakes that were begun, and the links."""
-
-
-def make_connector(tls: TlsSettings, protocol: str) -> TlsConnector:
-    """Return what makes a client's links.
-
-    Called by the thread that makes the client. It may block: it reads files.
-
-    Args:
-        tls: the client's settings.
-        protocol: its `security.protocol`, for errors.
-
-    Raises:
-        ConfigError: a certificate or key cannot be used; KAFKA_FAST_TLS has an unknown value.
-    """
-    way = os.environ.get("KAFKA_FAST_TLS", "native")
-    if way not in ("native", "relay"):
-        raise ConfigError(f"KAFKA_FAST_TLS is 'native' or 'relay', not {way!r}")
-    by = "relay, the user's ssl_context" if tls.context is not None else serving()
-    logger.info("TLS: %s", by)
-    try:
-        return _connector(tls, protocol, by)
-    except (ConfigError, MissingPackageError) as error:
-        drop_frames(error)  # passwords and private keys stand in them
-        failure = error
-    raise failure  # not in the handler, where Python 3.10 brings the frames back
-
-
-def _connector(tls: TlsSettings, protocol: str, by: str) -> TlsConnector:
-    # Imported here, because each loads an OpenSSL.
-    if by.startswith("relay"):
-        from kafka_fast.net.tls.relay import RelayConnector
-
-        return RelayConnector(tls, protocol)
-    from kafka_fast.net.tls.native import NativeConnector
-
-    return NativeConnector(tls, protocol)
 
 
 def server_name(host: str) -> tuple[str, bool]:

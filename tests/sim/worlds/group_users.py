@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kafka_fast.consumer.group.listener import RebalanceListener
+from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.errors import KafkaError, PositionError, UsageError
 from kafka_fast.records._consumer_record import ConsumerRecord
 from kafka_fast.records._consumer_records import ConsumerRecords

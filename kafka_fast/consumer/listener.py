@@ -1,8 +1,8 @@
-"""The listener and the events through which a user learns of rebalances."""
+"""The listener through which a user learns of rebalances."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kafka_fast.types import TopicPartition
 
@@ -34,16 +34,3 @@ class RebalanceListener:
         As in Java this calls `on_partitions_revoked` unless it is overridden.
         """
         self.on_partitions_revoked(consumer, partitions)
-
-
-class RebalanceEvent(NamedTuple):
-    """One step of a rebalance, as `Consumer.metrics` and the log report it."""
-
-    kind: str
-    """`assigned`, `revoked` or `lost`."""
-    partitions: frozenset[TopicPartition]
-    generation: int
-    """The group's generation, or with KIP-848 the member's epoch; -1 if the member has none."""
-    reason: str
-    seconds: float
-    """Time that the user's side of this step took: commits and listener."""
