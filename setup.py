@@ -56,7 +56,9 @@ C_LIBRARIES: dict[str, list[str]] = {
         *("kf_split.c", "kf_link.c", "kf_frame.c", "kf_fetch.c"),
     ],
 }
-CIMPORT = re.compile(r"^\s*(?:from ([\w.]+) cimport (\([^)]*\)|[^#\n(]+)|cimport ([\w.]+))", re.M)
+CIMPORT = re.compile(
+    r"^\s*(?:from ([\w.]+) cimport (\([^)]*\)|[^#\n(]+)|cimport ([\w.]+))", re.MULTILINE
+)
 DECLARED = re.compile(r'cdef extern from "(kf_\w+)\.h"')
 INCLUDED = re.compile(r'#include "(kf_\w+)\.h"')
 

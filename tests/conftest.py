@@ -6,8 +6,8 @@ or Maven they are skipped with that reason, and fail where CI=true, because ther
 skipped silently. The same holds for tests marked `native_codec` in a build that has no library for
 the codec.
 Tests of a peer that has no wheels for this Python are skipped, too.
-Tests marked `not_under` are skipped under the sanitizer that they name (tests/sanitize), or under the
-emulator of another processor (tests/platforms).
+Tests marked `not_under` are skipped under the sanitizer that they name (tests/sanitize), or under
+the emulator of another processor (tests/platforms).
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ BROKER_FIXTURES = {
 
 IS_CI = os.environ.get("CI") == "true"
 
-UNDER = {os.environ.get("KAFKA_FAST_SANITIZER"), os.environ.get("KAFKA_FAST_EMULATOR") and "emulator"}
+UNDER = {
+    os.environ.get("KAFKA_FAST_SANITIZER"),
+    "emulator" if "KAFKA_FAST_EMULATOR" in os.environ else None,
+}
 """What runs the tests, beside Python: a sanitizer, or the emulator of another processor."""
 
 MEANT_TO_LACK_CODECS = os.environ.get("KAFKA_FAST_NATIVE_CODECS") == "0"

@@ -1,9 +1,8 @@
 """Starts bare threads, and knows which of them have not come to Python yet.
 
-CPython 3.11 and older gives a new thread a state of its own, which the interpreter's end frees, also
-if the thread has not run yet: it then reads freed memory (gh-104690 and others), and the process
-dies of that, with whatever status it had. So the end of the process waits for these threads' first
-step (`process_life.end_clients`).
+CPython 3.11 and older gives a new thread a state of its own. The interpreter's end frees that, even
+if the thread has not run yet: it then reads freed memory, and the process dies of SIGSEGV. So the
+end of the process waits for these threads' first step (`process_life.end_clients`).
 
 Thread: any, with the GIL. Nothing here is Python code, or looks up the name of a module: finalizers
 call it, while modules are torn down.
