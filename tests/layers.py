@@ -84,16 +84,14 @@ ALLOWED: dict[str, set[str]] = {
     "rest": BASE | CLIENTS | {"record", "protocol"},
     # `info` names the CPU paths, which only _wire knows, and which TLS there is; `check` shows the
     # steps of a connection (net/probe), which the public clients hide.
-    "cli": BASE | CLIENTS | {"_wire", "record", "protocol", "testing.broker.server", "net"},
+    "cli": BASE | CLIENTS | {"_wire", "record", "protocol", "testing.broker.serving", "net"},
     "__main__": {"cli"},
     "testing.broker": BYTES | {"errors"},
-    "testing.broker.server": BYTES | {"errors", "testing.broker", "testing.broker.sockets"},
-    "testing.broker.sockets": BYTES | {"errors", "testing.broker", "testing.broker.tls"},
-    "testing.broker.tls": {"testing.broker"},
+    "testing.broker.serving": BYTES | {"errors", "testing.broker"},
     "testing": BASE
     | BYTES
     | CLIENTS
-    | {"testing.broker", "testing.broker.server", "net", "control", "dataplane"},
+    | {"testing.broker", "testing.broker.serving", "net", "control", "dataplane"},
 }
 
 # A future can be awaited: whoever does so has imported asyncio already.
@@ -101,9 +99,7 @@ AWAITABLE = {"sending", "dataplane"}
 SYSTEM = {
     "net",
     "testing",
-    "testing.broker.server",
-    "testing.broker.sockets",
-    "testing.broker.tls",
+    "testing.broker.serving",
 }
 CLIENT_EDGES = {"producer", "consumer", "admin", "aio", "cli", "spark", "rest", "compat"}
 

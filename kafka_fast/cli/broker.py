@@ -47,7 +47,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Run the cluster until SIGINT or SIGTERM."""
-    from kafka_fast.testing.broker import server
+    from kafka_fast.testing.broker.serving import server
 
     try:
         server.run(

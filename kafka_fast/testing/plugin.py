@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import pytest
 
 if TYPE_CHECKING:
-    from kafka_fast.testing.broker.server import EmbeddedKafka
+    from kafka_fast.testing.broker.serving.server import EmbeddedKafka
     from kafka_fast.testing.certificates import CertificateAuthority
     from kafka_fast.testing.secure_broker import SecureBroker
 
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def _shared_kafka(pytestconfig: pytest.Config) -> Iterator[EmbeddedKafka]:
-    from kafka_fast.testing.broker.server import EmbeddedKafka
+    from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 
     brokers = int(pytestconfig.getini("kafka_brokers"))
     partitions = int(pytestconfig.getini("kafka_partitions"))
@@ -85,7 +85,7 @@ def _cluster(scope: Scope) -> Any:
 
         They end with the scope.
         """
-        from kafka_fast.testing.broker.server import EmbeddedKafka
+        from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 
         started: list[EmbeddedKafka] = []
 

@@ -20,7 +20,7 @@ from kafka_fast.testing._client_properties import login_properties, tls_properti
 from kafka_fast.testing.broker.acls import ANONYMOUS
 from kafka_fast.testing.broker.sasl.tokens import write_token
 from kafka_fast.testing.broker.security import MECHANISMS, Security, TokenCheck
-from kafka_fast.testing.broker.server import LOOPBACK, EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import LOOPBACK, EmbeddedKafka
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 
 __all__ = ["SUPER_USERS", "USERS", "SecureBroker"]

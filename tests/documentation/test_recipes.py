@@ -14,7 +14,7 @@ import pytest
 
 from kafka_fast import Producer
 from kafka_fast.errors import TopicAuthorizationFailed
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from tests.documentation.pages import ROOT, blocks
 from tests.waiting import TIMEOUT, eventually, killed

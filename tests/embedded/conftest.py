@@ -13,7 +13,7 @@ from kafka_fast.consumer import idle
 from kafka_fast.control.diagnosis import troubles
 from kafka_fast.control.producer import control as producer_control
 from kafka_fast.producer import guide
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.drivers import (
     consumer_class,
     driver,

@@ -10,7 +10,7 @@ from kafka_fast import Consumer, TopicPartition
 from kafka_fast.errors import KafkaError
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.records._consumer_record import ConsumerRecord
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.waiting import TIMEOUT
 
 MakeConsumer = Callable[..., Consumer]

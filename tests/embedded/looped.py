@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import uvloop
 
 from kafka_fast import aio
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.waiting import TIMEOUT
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafka_fast.testing.broker.cluster import Cluster
-from kafka_fast.testing.broker.server import LOOPBACK, EmbeddedKafka
-from kafka_fast.testing.broker.sockets import Listener
+from kafka_fast.testing.broker.serving.server import LOOPBACK, EmbeddedKafka
+from kafka_fast.testing.broker.serving.sockets import Listener
 from tests.support.proxy import Proxy
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kafka_fast import Producer
 from kafka_fast.errors import KafkaTimeoutError
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.waiting import TIMEOUT
 
 MIB = 1 << 20

@@ -1,6 +1,6 @@
 """The embedded broker: Kafka's rules in memory, driven by bytes and `now`.
 
-The core (everything but server.py) calls no clock, thread, socket or global randomness, so the
+The core (everything but `serving`) calls no clock, thread, socket or global randomness, so the
 simulation runs it under a virtual clock. It shares protocol/ and record/ with the client and must
 not know control/ or dataplane/: the two sides meet on the wire only.
 

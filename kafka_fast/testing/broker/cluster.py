@@ -17,14 +17,14 @@ import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafka_fast.record import Record, RecordBatch, read_batches
-from kafka_fast.testing.broker import planting
 from kafka_fast.testing.broker.acls import AclRule
 from kafka_fast.testing.broker.broker import Broker, Output
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.groups.coordinator import coordinator_of
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
+from kafka_fast.testing.broker.partitions import planting
+from kafka_fast.testing.broker.partitions.topics import NO_LEADER, Topic
 from kafka_fast.testing.broker.state import ClusterState, Node, Settings
-from kafka_fast.testing.broker.topics import NO_LEADER, Topic
 
 
 class Cluster:

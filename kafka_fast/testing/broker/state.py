@@ -24,9 +24,8 @@ from kafka_fast.testing.broker.groups.classic import ClassicGroup
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.groups.settings import GroupSettings
-from kafka_fast.testing.broker.log import PartitionLog
-from kafka_fast.testing.broker.security import Security, SecurityState
-from kafka_fast.testing.broker.topics import (
+from kafka_fast.testing.broker.partitions.log import PartitionLog
+from kafka_fast.testing.broker.partitions.topics import (
     NO_LEADER,
     Partition,
     Topic,
@@ -34,6 +33,7 @@ from kafka_fast.testing.broker.topics import (
     check_topic_name,
     colliding_name,
 )
+from kafka_fast.testing.broker.security import Security, SecurityState
 
 MAX_PARTITIONS = 10_000  # of one topic; Kafka has no such limit, a test broker's memory has
 FIRST_PRODUCER_ID = 1000

@@ -13,7 +13,7 @@ import pytest
 
 from kafka_fast import aio
 from kafka_fast.errors import DeliveryError, InvalidRecord, UsageError
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from kafka_fast.types import RecordMetadata
 from tests.embedded.looped import producer_of, run, until

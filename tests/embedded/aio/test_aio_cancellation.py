@@ -13,7 +13,7 @@ import pytest
 
 from kafka_fast import TopicPartition, aio
 from kafka_fast.errors import TopicAuthorizationFailed, WakeupError
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import OFFSET_COMMIT, PRODUCE
 from tests.embedded.consuming import committed, fill
 from tests.embedded.looped import Cancelled, consumer_of, producer_of, run, until

@@ -20,7 +20,7 @@ from kafka_fast.errors import (
     WakeupError,
 )
 from kafka_fast.net.process import process_life
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import committed, fill
 from tests.embedded.looped import LOOPS, consumer_of, producer_of, run, until
 from tests.embedded.producing import entries, values

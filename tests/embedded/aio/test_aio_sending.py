@@ -22,7 +22,7 @@ from kafka_fast.errors import (
     KafkaTimeoutError,
     UsageError,
 )
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from kafka_fast.types import RecordMetadata
 from tests.embedded.looped import Ticks, consumer_of, producer_of, run, until

@@ -14,7 +14,7 @@ import pytest
 from kafka_fast import Producer
 from kafka_fast.errors import DeliveryError, InvalidRecord, KafkaTimeoutError, UsageError
 from kafka_fast.net.waiting.loop_readers import LoopReader
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from kafka_fast.types import RecordMetadata
 from tests.embedded.aio.handles import COUNT, offsets, run, send_all, wait_in

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import Consumer, TopicPartition
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import MakeConsumer, fill, poll_until, read
 from tests.embedded.producing import new_topic
 from tests.waiting import TIMEOUT, eventually

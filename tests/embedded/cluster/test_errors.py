@@ -29,7 +29,7 @@ from kafka_fast.errors import (
     UsageError,
 )
 from kafka_fast.testing.broker.handlers import OFFERED
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import DESCRIBE_CONFIGS, INIT_PRODUCER_ID, PRODUCE
 from tests.embedded.producing import TIMEOUT, MakeProducer, new_topic, send_and_check, values
 from tests.waiting import eventually

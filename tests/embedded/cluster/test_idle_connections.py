@@ -11,7 +11,7 @@ import pytest
 from kafka_fast import Consumer, Producer
 from kafka_fast.control.connections import connections
 from kafka_fast.testing.broker.cluster import Cluster
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import MakeConsumer, fill, partitions_of, poll_until, read
 from tests.embedded.producing import MakeProducer, send_and_check
 from tests.waiting import TIMEOUT, eventually

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import INIT_PRODUCER_ID, PRODUCE
 from tests.embedded.producing import TIMEOUT, MakeProducer, send_and_check, values
 

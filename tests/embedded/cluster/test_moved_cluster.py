@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import fill, partitions_of, poll_until, read
 from tests.embedded.moving import front_of, moved
 from tests.embedded.producing import values

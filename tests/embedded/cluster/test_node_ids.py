@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import read
 from tests.waiting import TIMEOUT, eventually
 

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_fast import Producer
 from kafka_fast.errors import KafkaTimeoutError, ProtocolError
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import METADATA, PRODUCE
 from tests.waiting import TIMEOUT, eventually
 

@@ -7,7 +7,7 @@ import pytest
 from kafka_fast import Consumer, TopicPartition
 from kafka_fast.consumer import RebalanceListener
 from kafka_fast.errors import TopicAuthorizationFailed
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import FETCH, METADATA
 from tests.embedded.consuming import MakeConsumer, fill, partitions_of, poll_until, read
 from tests.embedded.producing import new_topic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import FETCH, HEARTBEAT, METADATA, PRODUCE
 from tests.embedded.consuming import MakeConsumer, fill, partitions_of, poll_until, read
 from tests.embedded.producing import MakeProducer

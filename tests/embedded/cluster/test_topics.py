@@ -11,7 +11,7 @@ import pytest
 from kafka_fast import Producer
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.errors import KafkaTimeoutError, UnknownTopicOrPartition, UsageError
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import METADATA
 from kafka_fast.types import PartitionInfo
 from tests.embedded.consuming import MakeConsumer

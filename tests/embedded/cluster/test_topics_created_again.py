@@ -10,7 +10,7 @@ import pytest
 
 from kafka_fast import Consumer, ConsumerRecord
 from kafka_fast.testing.broker.cluster import Cluster
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import (
     MakeConsumer,
     fill,

@@ -11,7 +11,7 @@ import pytest
 from kafka_fast import Consumer, TopicPartition
 from kafka_fast.consumer import Assignor, GroupMember, GroupTopics
 from kafka_fast.errors import KafkaError
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import HEARTBEAT
 from tests.embedded.consuming import MakeConsumer, fill, partitions_of, poll_until
 from tests.embedded.producing import new_topic

@@ -18,7 +18,7 @@ import pytest
 
 from kafka_fast import Consumer, RebalanceListener, TopicPartition, WakeupError, aio
 from kafka_fast.records._consumer_record import ConsumerRecord
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consumer.commit_shapes import (
     BATCH,
     COUNT,

@@ -10,7 +10,7 @@ import pytest
 from kafka_fast import Consumer, TopicPartition
 from kafka_fast.control.consumer import absent
 from kafka_fast.errors import UnknownTopicOrPartition
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import MakeConsumer, fill, partitions_of, read
 from tests.embedded.producing import new_topic
 from tests.waiting import TIMEOUT, eventually

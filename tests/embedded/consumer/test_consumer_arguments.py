@@ -14,7 +14,7 @@ from kafka_fast.errors import (
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
 )
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import METADATA
 from tests.embedded.consuming import MakeConsumer, fill, read
 from tests.waiting import TIMEOUT

@@ -18,7 +18,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
 from kafka_fast.protocol.apis.records.offset_for_leader_epoch import OffsetForLeaderEpochResponse
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from tests.embedded.consuming import MakeConsumer, fill, partitions_of, read, values_by_partition
 from tests.embedded.producing import new_topic

@@ -31,7 +31,7 @@ from kafka_fast import (
     WakeupError,
     read_range,
 )
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import LIST_OFFSETS, OFFSET_COMMIT
 from tests.embedded.consuming import MakeConsumer, committed, fill, read
 from tests.waiting import TIMEOUT, eventually

@@ -28,7 +28,7 @@ from kafka_fast.errors import (
     OffsetMetadataTooLarge,
     RebalanceInProgress,
 )
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import OFFSET_COMMIT, OFFSET_FETCH
 from tests.embedded.consuming import (
     MakeConsumer,

@@ -25,7 +25,7 @@ from kafka_fast.errors import (
     KafkaError,
 )
 from kafka_fast.records._consumer_record import ConsumerRecord
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     FIND_COORDINATOR,
     HEARTBEAT,

@@ -6,7 +6,7 @@ import resource
 import time
 
 from kafka_fast import TopicPartition
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import MakeConsumer, fill, read
 
 PAUSE = 0.3

@@ -22,7 +22,7 @@ import pytest
 import kafka_fast
 from kafka_fast import Consumer, ConsumerRecord, TopicPartition
 from kafka_fast.net.process import process_life
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import MakeConsumer, committed, fill, partitions_of
 from tests.embedded.engine.lives import in_loop
 from tests.embedded.producing import new_topic

@@ -27,7 +27,7 @@ from kafka_fast.errors import (
     UnknownTopicOrPartition,
 )
 from kafka_fast.record import RecordBatchBuilder
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     FETCH,
     KAFKA_3_9,

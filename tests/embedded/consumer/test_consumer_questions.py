@@ -16,7 +16,7 @@ from kafka_fast import Consumer, OffsetAndMetadata, TopicPartition
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections.links import Link
 from kafka_fast.errors import KafkaTimeoutError, NotLeaderOrFollower
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     FETCH,
     LIST_OFFSETS,

@@ -16,7 +16,7 @@ from kafka_fast.errors import (
     TopicAuthorizationFailed,
     UnreadableBatchError,
 )
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import FETCH
 from tests.embedded.consuming import MakeConsumer, fill, partitions_of, read, values_by_partition
 from tests.embedded.producing import new_topic

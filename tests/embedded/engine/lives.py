@@ -15,7 +15,7 @@ from kafka_fast.control.group.member import Subscription
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.net.waiting.looping import LoopDriver
 from kafka_fast.net.waiting.steps import Steps
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.types import TopicPartition
 from tests.waiting import TIMEOUT
 

@@ -19,7 +19,7 @@ from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.net.waiting.steps import Invoke, Steps, Wait
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.cluster import Cluster
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.types import TopicPartition
 from tests.embedded.consuming import committed, fill

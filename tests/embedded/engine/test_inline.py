@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition, UsageError
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import read
 from tests.embedded.producing import TIMEOUT
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.producing import MIB, TIMEOUT, attempt, entries
 from tests.memory import resident_bytes
 from tests.support.null_broker import NullBroker
@@ -62,7 +62,7 @@ from pathlib import Path
 from kafka_fast import Producer
 from kafka_fast.net.tls._tls import library_version
 from kafka_fast.record import codecs_available
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.certificates import CertificateAuthority
 from tests.embedded.engine.test_resources import TIMEOUT, eventually, room_on_stack
 from tests.embedded.tls.harness import server_context

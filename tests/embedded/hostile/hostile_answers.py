@@ -27,7 +27,7 @@ from kafka_fast.protocol.apis.records.fetch import FetchableTopicResponse, Parti
 from kafka_fast.protocol.apis.records.produce import PartitionProduceResponse, TopicProduceResponse
 from kafka_fast.testing.broker import versions as api
 from kafka_fast.testing.broker.handlers import OFFERED
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 
 HUGE = 2**31 - 1
 MIB = 1 << 20

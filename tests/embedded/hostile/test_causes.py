@@ -18,7 +18,7 @@ import pytest
 
 from kafka_fast import Consumer, OffsetAndMetadata, Producer, TopicPartition, read_range
 from kafka_fast.errors import BrokerError, DeliveryError, KafkaError, KafkaTimeoutError
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import fill
 from tests.embedded.hostile.hostile_answers import CASES, Case, Listener
 from tests.waiting import TIMEOUT

@@ -17,7 +17,7 @@ from kafka_fast import Consumer, KafkaTimeoutError, OffsetAndMetadata
 from kafka_fast.control.connections.unreadable import UNREADABLE_PATIENCE
 from kafka_fast.errors import KafkaError, UnknownBrokerError, UnsupportedVersionError
 from kafka_fast.testing.broker.handlers import OFFERED
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     API_VERSIONS,
     CONSUMER_GROUP_HEARTBEAT,

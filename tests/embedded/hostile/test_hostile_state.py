@@ -40,7 +40,7 @@ from kafka_fast.protocol.consumer import ConsumerProtocolAssignment
 from kafka_fast.protocol.consumer import ConsumerProtocolAssignmentTopicPartition as AssignedTopic
 from kafka_fast.protocol.schema import encode_versioned
 from kafka_fast.testing.broker.handlers import OFFERED
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,

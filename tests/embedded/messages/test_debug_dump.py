@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.errors import OffsetNotAvailable
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import LIST_OFFSETS
 from tests.embedded.producing import TIMEOUT
 from tests.waiting import eventually

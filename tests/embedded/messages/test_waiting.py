@@ -23,7 +23,7 @@ from kafka_fast.errors import (
     UsageError,
 )
 from kafka_fast.testing.broker.groups.settings import GroupSettings
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     FETCH,
     INIT_PRODUCER_ID,
@@ -495,7 +495,7 @@ def test_a_log_handler_may_wait_for_the_control_thread(kafka: EmbeddedKafka) -> 
     [
         ("kafka_fast.connection", "", True),
         ("kafka_fast.connection", "producer-1", False),
-        ("kafka_fast.testing.broker.server", "", False),
+        ("kafka_fast.testing.broker.serving.server", "", False),
         ("kafka_fast.spark.report", "", False),
     ],
 )

@@ -16,7 +16,7 @@ import pytest
 from kafka_fast import Consumer, RebalanceListener, TopicPartition
 from kafka_fast.net.waiting.waits import GRACE
 from kafka_fast.testing.broker.faults import Rule
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP
 from tests.embedded import processes
 from tests.embedded.consuming import committed, fill, read

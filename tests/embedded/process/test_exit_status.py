@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kafka_fast.errors import NotEnoughReplicas
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from tests.embedded.process.test_producer_endings import counted_aloud, statuses
 from tests.embedded.processes import run

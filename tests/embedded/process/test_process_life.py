@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast.errors import NotEnoughReplicas
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from tests.embedded.processes import run, start
 

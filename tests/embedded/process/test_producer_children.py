@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.processes import ROOT
 from tests.waiting import TIMEOUT
 

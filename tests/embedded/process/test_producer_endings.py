@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from kafka_fast.errors import InvalidRecord
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from tests.embedded.processes import ROOT, run, start
 from tests.embedded.sanitized import shown_by

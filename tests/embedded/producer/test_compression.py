@@ -10,7 +10,7 @@ import pytest
 from kafka_fast import Producer
 from kafka_fast.record import Codec
 from kafka_fast.record.compression import codecs_available
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 
 RECORDS = 3_000
 CODECS = ("gzip", "snappy", "lz4", "zstd")

@@ -17,7 +17,7 @@ import pytest
 
 from kafka_fast import Producer
 from kafka_fast.errors import DeliveryError
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.producing import MakeProducer, new_topic
 
 DRIVERS = True

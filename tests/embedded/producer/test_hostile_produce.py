@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from tests.corpus.replay import Answer, answers
 from tests.embedded.producing import MakeProducer, values

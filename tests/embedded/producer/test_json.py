@@ -12,7 +12,7 @@ from kafka_fast import (
     RecordDeserializationError,
     SerializationError,
 )
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import MakeConsumer, partitions_of, read
 from tests.embedded.producing import TIMEOUT, MakeProducer
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from kafka_fast.errors import DeliveryError, InvalidRecord, KafkaTimeoutError, Outcome
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from kafka_fast.types import RecordMetadata
 from tests.embedded.producing import TIMEOUT, MakeProducer, send_and_check

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from kafka_fast import Producer
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.producing import TIMEOUT, MakeProducer, new_topic
 from tests.support.null_broker import NullBroker
 

@@ -20,8 +20,8 @@ from kafka_fast.errors import (
     UsageError,
 )
 from kafka_fast.testing.broker.cluster import Cluster
-from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.topics import TopicConfig
+from kafka_fast.testing.broker.partitions.topics import TopicConfig
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import DESCRIBE_CONFIGS, PRODUCE
 from kafka_fast.types import RecordMetadata
 from tests.embedded.looped import producer_of, run, until

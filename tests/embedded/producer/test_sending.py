@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import KAFKA_2_1
 from tests.embedded.producing import TIMEOUT, MakeProducer, new_topic, send_and_check
 from tests.waiting import eventually

@@ -16,8 +16,8 @@ import pytest
 
 from kafka_fast._wire._checksum import crc32c
 from kafka_fast.record import Codec, RecordBatchBuilder, compress
-from kafka_fast.testing.broker.log import StoredBatch
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.partitions.log import StoredBatch
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.processes import run
 
 cramjam = pytest.importorskip("cramjam")

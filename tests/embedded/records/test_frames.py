@@ -21,7 +21,7 @@ from kafka_fast import (
     read_range,
 )
 from kafka_fast.consumer import ConsumerRecords
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import fill
 from tests.embedded.producing import new_topic
 

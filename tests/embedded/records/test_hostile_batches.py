@@ -19,8 +19,8 @@ from kafka_fast.errors import UnreadableBatchError
 from kafka_fast.protocol.apis.records.fetch import AbortedTransaction
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.cluster import Cluster
-from kafka_fast.testing.broker.log import StoredBatch
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.partitions.log import StoredBatch
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import FETCH, KAFKA_2_1
 from tests.corpus.replay import LIMIT, Batches, batch_sequences, record_batches
 from tests.embedded.consuming import fill

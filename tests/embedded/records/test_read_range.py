@@ -26,7 +26,7 @@ from kafka_fast import (
 from kafka_fast.consumer.ranges.record_range import RangeConsumer
 from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.testing.broker.cluster import Cluster
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import FIRST_TIMESTAMP_MS, fill
 from tests.embedded.producing import new_topic
 from tests.waiting import eventually

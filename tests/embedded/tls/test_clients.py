@@ -15,7 +15,7 @@ from kafka_fast.errors import ConfigError, TlsError
 from kafka_fast.net import threaded_host
 from kafka_fast.net.sockets import Connecting, begin_connect
 from kafka_fast.secret import Secret
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 from kafka_fast.values import replace
 from tests.embedded.consuming import MakeConsumer

@@ -19,7 +19,7 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.net import threaded_host
 from kafka_fast.net.sockets import Connecting, begin_connect
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 from kafka_fast.values import replace
 from tests.embedded.consuming import MakeConsumer

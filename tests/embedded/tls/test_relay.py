@@ -10,7 +10,7 @@ import ssl
 import pytest
 
 from kafka_fast.net.tls.relay import close_forgotten
-from kafka_fast.testing.broker.sockets import LINGER_NONE
+from kafka_fast.testing.broker.serving.sockets import LINGER_NONE
 
 
 def test_a_connection_that_was_reset_before_its_handshake_is_closed() -> None:

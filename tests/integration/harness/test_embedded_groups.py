@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer
 
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.groups.settings import GroupSettings
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.waiting import eventually
 
 # The peers' own warnings are theirs; kafka-python warns already when it is imported.

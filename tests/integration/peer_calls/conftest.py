@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast.testing._kafka.real_kafka import RealKafka
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.integration.peer_calls.scene import Brokers
 
 

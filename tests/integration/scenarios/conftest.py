@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.integration.scenarios.steps import new_topic
 from tests.integration.scenarios.wire import WireClient, connected
 

@@ -53,7 +53,7 @@ from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerI
 from kafka_fast.protocol.schema import Request
 from kafka_fast.testing._kafka.secure_kafka import SecureKafka
 from kafka_fast.testing.broker.security import Security
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.secure_broker import SUPER_USERS, USERS
 from tests.integration.scenarios.sasl import Door, log_in
 from tests.integration.scenarios.steps import new_topic, unique_name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.conftest import started
 from tests.integration.scenarios.steps import unique_name
 from tests.integration.scenarios.wire import WireClient, batch, connected

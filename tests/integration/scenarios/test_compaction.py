@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from kafka_fast.record import RecordBatchBuilder, read_batches
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.integration.consuming import COMPACTED
 from tests.integration.scenarios.steps import EARLIEST, LATEST, list_offset, new_producer, new_topic
 from tests.integration.scenarios.wire import WireClient, connected

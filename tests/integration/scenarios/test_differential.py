@@ -12,7 +12,7 @@ import pytest
 from kafka_fast._wire._checksum import crc32c
 from kafka_fast.record import Codec
 from kafka_fast.testing._kafka.real_kafka import RealKafka
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.integration.scenarios.steps import list_offset, new_producer, new_topic
 from tests.integration.scenarios.wire import WireClient, batch, changed, connected
 

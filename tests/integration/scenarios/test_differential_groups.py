@@ -24,7 +24,7 @@ from kafka_fast.protocol.apis.records.fetch import (
 )
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from kafka_fast.testing.broker.groups.settings import GroupSettings
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.conftest import started
 from tests.integration.scenarios.groups import commit, fetch_offsets, ready
 from tests.integration.scenarios.steps import new_topic, tell_coordinator, unique_name

@@ -28,7 +28,7 @@ from kafka_fast.protocol.apis.transactions.add_partitions_to_txn import (
 from kafka_fast.protocol.apis.transactions.end_txn import EndTxnRequest
 from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
 from kafka_fast.record import ControlType, build_control_batch, read_batches
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.integration.scenarios.groups import until
 from tests.integration.scenarios.steps import EARLIEST, LATEST, list_offset, new_topic, unique_name
 from tests.integration.scenarios.wire import (

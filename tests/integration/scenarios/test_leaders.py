@@ -15,7 +15,7 @@ from kafka_fast.protocol.apis.records.produce import PartitionProduceResponse
 from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic, CreatableTopicConfig
 from kafka_fast.record import read_batches
 from kafka_fast.testing._kafka.real_kafka import RealKafka
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.integration.scenarios.groups import (
     Member,
     commit,

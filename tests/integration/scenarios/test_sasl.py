@@ -14,7 +14,7 @@ from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
 from kafka_fast.testing._kafka.secure_kafka import USERS, SecureKafka
 from kafka_fast.testing.broker.sasl.tokens import write_token
 from kafka_fast.testing.broker.security import MECHANISMS, Security
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.integration.scenarios.sasl import (
     NONCE,
     Door,

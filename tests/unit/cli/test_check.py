@@ -22,7 +22,7 @@ import pytest
 
 from kafka_fast.cli.main import main
 from kafka_fast.testing._client_properties import write_properties_file
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.certificates import CertificateAuthority
 from kafka_fast.testing.secure_broker import SecureBroker
 from tests.waiting import TIMEOUT

@@ -18,7 +18,7 @@ import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.cli.main import main
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.waiting import eventually, killed
 
 ROOT = Path(__file__).parents[3]

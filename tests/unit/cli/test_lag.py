@@ -21,7 +21,7 @@ from kafka_fast.errors import (
     UnknownTopicOrPartition,
 )
 from kafka_fast.testing.broker.groups.settings import GroupSettings
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     CONSUMER_GROUP_DESCRIBE,
     DESCRIBE_GROUPS,

@@ -13,7 +13,7 @@ import pytest
 
 from kafka_fast.cli.main import main
 from kafka_fast.errors import ErrorCode
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 
 ROOT = Path(__file__).parents[3]
 PRODUCE = 0

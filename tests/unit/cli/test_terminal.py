@@ -20,7 +20,7 @@ from typing import IO
 import pytest
 
 from kafka_fast.errors import NotEnoughReplicas, TopicAuthorizationFailed
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from tests.waiting import TIMEOUT
 

@@ -10,7 +10,7 @@ import pytest
 from kafka_fast.cli.main import main
 from kafka_fast.consumer import Consumer
 from kafka_fast.errors import TopicAuthorizationFailed
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import METADATA
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from kafka_fast.testing import plugin
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 
 PAGE = Path(__file__).parents[3] / "docs" / "testing.md"
 

@@ -21,9 +21,9 @@ from kafka_fast.testing.broker.groups.host import Action
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.groups.reply import Reply
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC, GroupSettings
+from kafka_fast.testing.broker.partitions.topics import Partition, Topic
 from kafka_fast.testing.broker.state import ClusterState
 from kafka_fast.testing.broker.timers import Timers
-from kafka_fast.testing.broker.topics import Partition, Topic
 
 T = TypeVar("T")
 Group = ClassicGroup | ConsumerGroup

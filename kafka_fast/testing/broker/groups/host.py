@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from kafka_fast.testing.broker.groups.reply import Reply
 from kafka_fast.testing.broker.groups.settings import GroupSettings
-from kafka_fast.testing.broker.topics import Topic
+from kafka_fast.testing.broker.partitions.topics import Topic
 
 T = TypeVar("T")
 Action = Callable[[float], None]  # with the time at which it is run

@@ -10,7 +10,7 @@ from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net._pump import Machine
 from kafka_fast.record import Record
 from kafka_fast.sending.bulk._bulk import BulkAccumulator
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 
 PARTITIONS = 4
 

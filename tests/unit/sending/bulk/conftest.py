@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast.producer import Producer
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.unit.sending.bulk.common import PARTITIONS
 
 

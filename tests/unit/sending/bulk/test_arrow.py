@@ -11,7 +11,7 @@ import pytest
 
 from kafka_fast.errors import KafkaTimeoutError, UsageError
 from kafka_fast.producer import Producer
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.types import PartitionResult
 
 PARTITIONS = 3

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_fast.errors import DeliveryError, KafkaTimeoutError
 from kafka_fast.producer import Producer
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.unit.dataplane.lost import lost_count, lost_error
 from tests.unit.sending.bulk.common import PARTITIONS, detached, fail_all
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_fast.errors import BrokerError, KafkaTimeoutError, Outcome, UsageError
 from kafka_fast.producer import Producer
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.unit.sending.bulk.common import PARTITIONS, detached, fail_all, values_of
 
 

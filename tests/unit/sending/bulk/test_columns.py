@@ -13,7 +13,7 @@ import pytest
 
 from kafka_fast.errors import SerializationError, UsageError
 from kafka_fast.producer import Producer
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.types import PartitionResult, TopicPartition
 from tests.unit.sending.bulk.common import detached, fail_all, records_of, values_of
 

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from kafka_fast import errors
+from kafka_fast.testing.broker.partitions.topics import NO_LEADER, TopicConfig, check_topic_name
 from kafka_fast.testing.broker.state import ClusterState, Node, Settings
-from kafka_fast.testing.broker.topics import NO_LEADER, TopicConfig, check_topic_name
 
 
 def cluster(nodes: int = 3, **settings: object) -> ClusterState:

@@ -17,9 +17,14 @@ from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataResponseTopic,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
+from kafka_fast.testing.broker.partitions.topics import (
+    NO_LEADER,
+    Partition,
+    Topic,
+    check_topic_name,
+)
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.topics import NO_LEADER, Partition, Topic, check_topic_name
 
 _ALL_IF_EMPTY_VERSION = 0  # later versions ask for all topics with null
 _IDS_FROM_VERSION = 12

@@ -17,10 +17,10 @@ from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsResult,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
+from kafka_fast.testing.broker.partitions.topic_settings import TOPIC_SETTINGS, config_source
+from kafka_fast.testing.broker.partitions.topics import check_topic_name
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.topic_settings import TOPIC_SETTINGS, config_source
-from kafka_fast.testing.broker.topics import check_topic_name
 
 _TOPIC, _BROKER = 2, 4
 

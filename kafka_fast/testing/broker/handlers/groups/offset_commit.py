@@ -23,9 +23,9 @@ from kafka_fast.protocol.apis.groups.offset_commit import (
 from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import CommittedOffset
+from kafka_fast.testing.broker.partitions.topics import Topic
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.topics import Topic
 
 _IDS_FROM_VERSION = 10
 _NOT_FOUND_FROM_VERSION = 9  # before, a group that does not exist has another generation

@@ -27,13 +27,13 @@ from kafka_fast.protocol.apis.records.fetch import (
     PartitionData,
 )
 from kafka_fast.testing.broker.acls import Operation, ResourceType
-from kafka_fast.testing.broker.leaders import LeaderHints, led_partition
-from kafka_fast.testing.broker.log import Piece
+from kafka_fast.testing.broker.partitions.leaders import LeaderHints, led_partition
+from kafka_fast.testing.broker.partitions.log import Piece
+from kafka_fast.testing.broker.partitions.replicas import closest_replica, end_at
+from kafka_fast.testing.broker.partitions.topics import Partition
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.replicas import closest_replica, end_at
 from kafka_fast.testing.broker.request import Request, Waiting
 from kafka_fast.testing.broker.sessions import IDS_FROM_VERSION, Context, Wanted
-from kafka_fast.testing.broker.topics import Partition
 
 _HINTS_FROM_VERSION = 16  # KIP-951
 _FOLLOWERS_FROM_VERSION = 11  # since then replicas that do not lead are read from (KIP-392)

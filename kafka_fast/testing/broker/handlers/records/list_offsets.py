@@ -19,13 +19,13 @@ from kafka_fast.protocol.apis.records.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from kafka_fast.record import read_batches
-from kafka_fast.testing.broker._spans import first_reaching
 from kafka_fast.testing.broker.acls import Operation
-from kafka_fast.testing.broker.leaders import led_partition
-from kafka_fast.testing.broker.log import PartitionLog
+from kafka_fast.testing.broker.partitions._spans import first_reaching
+from kafka_fast.testing.broker.partitions.leaders import led_partition
+from kafka_fast.testing.broker.partitions.log import PartitionLog
+from kafka_fast.testing.broker.partitions.topics import Partition
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.topics import Partition
 
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
 _EARLIEST_PENDING_UPLOAD = -6

@@ -28,11 +28,15 @@ from kafka_fast.protocol.apis.records.produce import (
 )
 from kafka_fast.record import RecordBatch
 from kafka_fast.testing.broker.acls import Operation
-from kafka_fast.testing.broker.append import RefusedRecordsError, append_batch, the_one_batch
-from kafka_fast.testing.broker.leaders import LeaderHints, led_partition
+from kafka_fast.testing.broker.partitions.append import (
+    RefusedRecordsError,
+    append_batch,
+    the_one_batch,
+)
+from kafka_fast.testing.broker.partitions.leaders import LeaderHints, led_partition
+from kafka_fast.testing.broker.partitions.topics import Partition, Topic
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import CloseConnectionError, Request
-from kafka_fast.testing.broker.topics import Partition, Topic
 
 _ACKS = (-1, 0, 1)
 _IDS_FROM_VERSION = 13

@@ -18,10 +18,10 @@ from kafka_fast.protocol.apis.topics.create_topics import (
     CreateTopicsResponse,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
+from kafka_fast.testing.broker.partitions.topic_settings import config_source
+from kafka_fast.testing.broker.partitions.topics import Topic
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.topic_settings import config_source
-from kafka_fast.testing.broker.topics import Topic
 
 _UNSET = -1
 

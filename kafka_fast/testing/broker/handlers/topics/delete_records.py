@@ -16,7 +16,7 @@ from kafka_fast.protocol.apis.topics.delete_records import (
     DeleteRecordsTopicResult,
 )
 from kafka_fast.testing.broker.acls import Operation
-from kafka_fast.testing.broker.leaders import led_partition
+from kafka_fast.testing.broker.partitions.leaders import led_partition
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from kafka_fast.errors import InvalidTopicException
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC
-from kafka_fast.testing.broker.log import PartitionLog
-from kafka_fast.testing.broker.producers import ProducerStates
-from kafka_fast.testing.broker.topic_settings import elements_of, read_settings
+from kafka_fast.testing.broker.partitions.log import PartitionLog
+from kafka_fast.testing.broker.partitions.producers import ProducerStates
+from kafka_fast.testing.broker.partitions.topic_settings import elements_of, read_settings
 
 NO_LEADER = -1
 MAX_NAME_LENGTH = 249

@@ -16,7 +16,7 @@ import pytest
 
 from kafka_fast.errors import ConfigError, TopicAlreadyExists, UsageError
 from kafka_fast.protocol.apis.records.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import METADATA
 from tests.integration.scenarios.wire import (
     ClosedError,
@@ -196,8 +196,8 @@ def test_a_port_that_is_taken_gives_back_the_others() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_runs_as_a_process_until_a_signal(number: int) -> None:
-    code = "from kafka_fast.testing.broker.server import run; run(port=0, brokers=2)"
-    root = Path(__file__).parents[4]
+    code = "from kafka_fast.testing.broker.serving.server import run; run(port=0, brokers=2)"
+    root = Path(__file__).parents[5]
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True
     )

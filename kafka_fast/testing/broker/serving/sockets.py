@@ -22,7 +22,7 @@ from typing import TypeVar
 from kafka_fast.errors import UsageError
 from kafka_fast.testing.broker.broker import Closing
 from kafka_fast.testing.broker.cluster import Cluster
-from kafka_fast.testing.broker.tls import TlsSession
+from kafka_fast.testing.broker.serving.tls import TlsSession
 
 log = logging.getLogger(__name__)
 

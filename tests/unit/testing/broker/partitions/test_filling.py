@@ -16,7 +16,7 @@ from kafka_fast.errors import (
     NotEnoughReplicas,
     UnknownTopicOrPartition,
 )
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from tests.integration.scenarios.groups import commit, ready
 from tests.integration.scenarios.wire import connected

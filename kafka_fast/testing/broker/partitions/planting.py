@@ -19,10 +19,14 @@ from kafka_fast.record import (
     stamp_batch,
 )
 from kafka_fast.record.types import NO_PRODUCER_ID
-from kafka_fast.testing.broker.log import PartitionLog, StoredBatch
-from kafka_fast.testing.broker.producers import ProducerStates, WrittenBatch, last_sequence
-from kafka_fast.testing.broker.topics import Partition
-from kafka_fast.testing.broker.transactions import Transactions
+from kafka_fast.testing.broker.partitions.log import PartitionLog, StoredBatch
+from kafka_fast.testing.broker.partitions.producers import (
+    ProducerStates,
+    WrittenBatch,
+    last_sequence,
+)
+from kafka_fast.testing.broker.partitions.topics import Partition
+from kafka_fast.testing.broker.partitions.transactions import Transactions
 
 MAGIC = 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.testing.broker.log import PartitionLog, StoredBatch
+from kafka_fast.testing.broker.partitions.log import PartitionLog, StoredBatch
 
 
 def filled(*sizes_and_counts: tuple[int, int], retention_bytes: int = -1) -> PartitionLog:

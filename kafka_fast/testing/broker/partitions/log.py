@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kafka_fast.testing.broker.transactions import Transactions
+from kafka_fast.testing.broker.partitions.transactions import Transactions
 
 Piece = bytes | bytearray | memoryview
 

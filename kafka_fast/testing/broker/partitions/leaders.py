@@ -9,9 +9,9 @@ from kafka_fast.errors import (
     UnknownTopicOrPartition,
 )
 from kafka_fast.protocol.apis.records import fetch, produce
+from kafka_fast.testing.broker.partitions.topics import Partition, Topic
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.state import ClusterState, Node
-from kafka_fast.testing.broker.topics import Partition, Topic
 
 NO_EPOCH = -1  # the client does not say which leader epoch it knows
 

@@ -29,15 +29,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_fast.errors import ConfigError, InvalidConfig, KafkaTimeoutError, UsageError
 from kafka_fast.record import Record
-from kafka_fast.testing.broker import filling
 from kafka_fast.testing.broker.acls import acl_rules
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.groups.settings import GroupSettings
+from kafka_fast.testing.broker.partitions import filling
+from kafka_fast.testing.broker.partitions.topics import TopicConfig
 from kafka_fast.testing.broker.security import Security
-from kafka_fast.testing.broker.sockets import Listener, SocketServer
+from kafka_fast.testing.broker.serving.sockets import Listener, SocketServer
 from kafka_fast.testing.broker.state import Node, Settings
-from kafka_fast.testing.broker.topics import TopicConfig
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -5,8 +5,8 @@ All replicas share one log. One that lags shows less of it; tests say how much.
 
 from __future__ import annotations
 
+from kafka_fast.testing.broker.partitions.topics import Partition
 from kafka_fast.testing.broker.state import ClusterState
-from kafka_fast.testing.broker.topics import Partition
 
 
 def end_at(partition: Partition, node_id: int) -> int:

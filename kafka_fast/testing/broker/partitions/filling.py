@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeAlias
 from kafka_fast._wire._hash import partition_for_key
 from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.record import RecordBatchBuilder
-from kafka_fast.testing.broker.append import append_batch, the_one_batch
+from kafka_fast.testing.broker.partitions.append import append_batch, the_one_batch
+from kafka_fast.testing.broker.partitions.topics import Topic
 from kafka_fast.testing.broker.state import ClusterState
-from kafka_fast.testing.broker.topics import Topic
 
 Part: TypeAlias = bytes | str | None
 """A key or a value; str is written in UTF-8."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.errors import InvalidProducerEpoch, OutOfOrderSequenceNumber
-from kafka_fast.testing.broker.producers import (
+from kafka_fast.testing.broker.partitions.producers import (
     MAX_SEQUENCE,
     ProducerStates,
     WrittenBatch,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.waiting import eventually
 
 
