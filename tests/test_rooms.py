@@ -35,7 +35,6 @@ WIDE_FOLDERS = {
     "tests/corpus/hostile/record": (93, "data: a case is a file"),
     "tests/embedded/tls": (17, "one subject, in a matrix of stores and versions"),
     "tests/integration/scenarios": (26, "a scenario is a file"),
-    "tests/sim/worlds": (25, "three worlds, to be a room each"),
     "tests/unit": (24, "mirrors the package"),
     "tests/unit/cli": (16, "mirrors the package"),
     "tests/unit/spark": (18, "mirrors the package"),

@@ -16,10 +16,10 @@ import pytest
 
 from kafka_fast.net.process import process_life
 from tests.sim.seeds import check, check_processes
-from tests.sim.worlds.group_checker import Wrong
-from tests.sim.worlds.group_plan import CANCELS, make_group_plan
-from tests.sim.worlds.group_users import User
-from tests.sim.worlds.group_world import GroupResult, GroupWorld, run_group_seed
+from tests.sim.worlds.groups.group_checker import Wrong
+from tests.sim.worlds.groups.group_plan import CANCELS, make_group_plan
+from tests.sim.worlds.groups.group_users import User
+from tests.sim.worlds.groups.group_world import GroupResult, GroupWorld, run_group_seed
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def test_a_seed_gives_the_same_log_again() -> None:
 
 
 def test_a_seed_gives_the_same_log_in_another_process() -> None:
-    name = "tests.sim.worlds.group_world.run_group_seed"
+    name = "tests.sim.worlds.groups.group_world.run_group_seed"
     check_processes(name, range(2_000_000, 2_000_004))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.consumer.partition import AssignedPartition, FetchState
-from tests.sim.worlds.group_world import run_group_seed
+from tests.sim.worlds.groups.group_world import run_group_seed
 
 S = FetchState
 

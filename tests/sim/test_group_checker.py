@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.types import TopicPartition
-from tests.sim.worlds.group_checker import Ledger, Reader, Wrong
+from tests.sim.worlds.groups.group_checker import Ledger, Reader, Wrong
 
 A = TopicPartition("t", 0)
 

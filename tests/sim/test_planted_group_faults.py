@@ -35,9 +35,9 @@ from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.net.waiting.steps import Steps, YieldToLoop
 from kafka_fast.types import OffsetAndMetadata
-from tests.sim.worlds.group_checker import Wrong
-from tests.sim.worlds.group_plan import GroupPlan, make_group_plan
-from tests.sim.worlds.group_world import GroupWorld
+from tests.sim.worlds.groups.group_checker import Wrong
+from tests.sim.worlds.groups.group_plan import GroupPlan, make_group_plan
+from tests.sim.worlds.groups.group_world import GroupWorld
 from tests.sim.worlds.host import VirtualHost
 from tests.sim.worlds.virtual_consumer import VirtualConsumer
 

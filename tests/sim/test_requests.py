@@ -15,8 +15,8 @@ from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.requests.router import Router
 from kafka_fast.control.requests.targets import OneNode
 from tests.sim.seeds import check, check_processes
-from tests.sim.worlds import request_world
-from tests.sim.worlds.request_calls import CreateTopics
+from tests.sim.worlds.requests import request_world
+from tests.sim.worlds.requests.request_calls import CreateTopics
 
 PLANTED_SEEDS = range(400)
 
@@ -28,7 +28,7 @@ def test_every_call_ends_once_in_time_and_at_the_right_node(seeds: Sequence[int]
 
 def test_a_seed_decides_everything() -> None:
     """No decision hangs on the order of a set."""
-    check_processes("tests.sim.worlds.request_world.run", range(3))
+    check_processes("tests.sim.worlds.requests.request_world.run", range(3))
 
 
 def test_the_worlds_are_not_idle() -> None:

@@ -8,6 +8,6 @@
 from __future__ import annotations
 
 from tests.sim.worlds.plan import Plan, make_plan
-from tests.sim.worlds.world import Result, World, run_seed
+from tests.sim.worlds.producers.world import Result, World, run_seed
 
 __all__ = ["Plan", "Result", "World", "make_plan", "run_seed"]

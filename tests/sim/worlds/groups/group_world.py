@@ -27,10 +27,10 @@ from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.broker.versions import LIST_OFFSETS
 from kafka_fast.types import TopicPartition
 from tests.sim.worlds.clock import Clock
-from tests.sim.worlds.group_checker import Fault, Ledger, Wrong
-from tests.sim.worlds.group_faults import GROUP, GroupFaults
-from tests.sim.worlds.group_plan import BROKER_SETTINGS, GroupPlan, make_group_plan
-from tests.sim.worlds.group_users import User
+from tests.sim.worlds.groups.group_checker import Fault, Ledger, Wrong
+from tests.sim.worlds.groups.group_faults import GROUP, GroupFaults
+from tests.sim.worlds.groups.group_plan import BROKER_SETTINGS, GroupPlan, make_group_plan
+from tests.sim.worlds.groups.group_users import User
 from tests.sim.worlds.guard import Guard
 from tests.sim.worlds.network import Network
 from tests.sim.worlds.plan import VERSIONS

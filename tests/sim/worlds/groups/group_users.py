@@ -25,15 +25,15 @@ from kafka_fast.records._consumer_records import ConsumerRecords
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.sim.worlds.actors import Actor
 from tests.sim.worlds.clock import Clock
-from tests.sim.worlds.group_checker import Ledger, Mark, Wrong
-from tests.sim.worlds.group_plan import CONSUMER_SESSION_MS, GroupPlan, UserPlan
-from tests.sim.worlds.task_listener import TaskListener
+from tests.sim.worlds.groups.group_checker import Ledger, Mark, Wrong
+from tests.sim.worlds.groups.group_plan import CONSUMER_SESSION_MS, GroupPlan, UserPlan
+from tests.sim.worlds.groups.task_listener import TaskListener
+from tests.sim.worlds.groups.virtual_tasks import CallCancelledError, VirtualTasks
 from tests.sim.worlds.virtual_consumer import (
     VirtualConsumer,
     VirtualConsumerHost,
     Waiter,
 )
-from tests.sim.worlds.virtual_tasks import CallCancelledError, VirtualTasks
 
 if TYPE_CHECKING:
     from kafka_fast.consumer.client import Consumer

@@ -48,7 +48,7 @@ from kafka_fast.protocol.apis.groups.describe_groups import DescribeGroupsReques
 from kafka_fast.protocol.apis.records.list_offsets import ListOffsetsRequest
 from kafka_fast.protocol.apis.topics.create_topics import CreateTopicsRequest
 from kafka_fast.values import assert_never
-from tests.sim.worlds.request_brokers import (
+from tests.sim.worlds.requests.request_brokers import (
     FIRST_PORT,
     GROUPS,
     HOST,
@@ -56,7 +56,7 @@ from tests.sim.worlds.request_brokers import (
     TOPICS,
     Brokers,
 )
-from tests.sim.worlds.request_calls import (
+from tests.sim.worlds.requests.request_calls import (
     REQUEST_TIMEOUT,
     CreateTopics,
     DescribeConfigs,

@@ -28,7 +28,7 @@ from kafka_fast.types import RecordMetadata
 from tests.sim.worlds.checker import NO_OFFSET, Completion, History, Sent, value_of
 from tests.sim.worlds.clock import Clock
 from tests.sim.worlds.plan import Plan, TopicPlan
-from tests.sim.worlds.producer_tasks import ProducerTasks, VirtualAsyncProducer
+from tests.sim.worlds.producers.producer_tasks import ProducerTasks, VirtualAsyncProducer
 
 MEMORY_RETRY = 1.0
 """Seconds until a user tries again after buffer.memory was full, if no record has ended before."""

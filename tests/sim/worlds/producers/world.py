@@ -30,9 +30,9 @@ from tests.sim.worlds.guard import Guard
 from tests.sim.worlds.host import FOREVER, VirtualHost
 from tests.sim.worlds.network import Network
 from tests.sim.worlds.plan import SLACK, VERSIONS, Plan, make_plan
-from tests.sim.worlds.producer_faults import ProducerFaults
-from tests.sim.worlds.producer_tasks import ProducerTasks, VirtualAsyncProducer
-from tests.sim.worlds.users import Users
+from tests.sim.worlds.producers.producer_faults import ProducerFaults
+from tests.sim.worlds.producers.producer_tasks import ProducerTasks, VirtualAsyncProducer
+from tests.sim.worlds.producers.users import Users
 from tests.sim.worlds.virtual_loop import VirtualLoopDriver
 
 UNIX_MS_AT_ZERO = 1_700_000_000_000

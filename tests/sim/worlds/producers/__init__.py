@@ -1,0 +1,1 @@
+"""Producers of a world, what goes wrong there, and the world itself."""

@@ -1,0 +1,1 @@
+"""Calls of the requester in a world of brokers that only answer."""
