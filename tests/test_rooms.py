@@ -26,8 +26,6 @@ WIDE_FOLDERS = {
     "kafka_fast/cli": (18, "a command each, and what they share"),
     "kafka_fast/net": (16, "what every client consists of, and its threads"),
     "kafka_fast/record": (16, "one format: its halves are not rooms"),
-    "kafka_fast/spark": (19, "to be sorted into task and driver"),
-    "kafka_fast/spark/source": (18, "to be sorted into planning and reading"),
     "kafka_fast/testing/broker/groups": (16, "two protocols; to be two rooms"),
     "src_c": (36, "one shared state, included by name"),
     "tests/corpus/hostile/frame": (105, "data: a case is a file"),
@@ -37,7 +35,6 @@ WIDE_FOLDERS = {
     "tests/integration/scenarios": (26, "a scenario is a file"),
     "tests/unit": (24, "mirrors the package"),
     "tests/unit/cli": (16, "mirrors the package"),
-    "tests/unit/spark": (18, "mirrors the package"),
 }
 
 MOST_LINES = 600

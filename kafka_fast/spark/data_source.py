@@ -12,9 +12,9 @@ from kafka_fast.spark.errors import SparkSetupError
 from kafka_fast.spark.job_errors import NO_DATA_SOURCES, typed_errors
 from kafka_fast.spark.sink.micro_batch import MicroBatch
 from kafka_fast.spark.sink.options import SinkOptions, sink_options
-from kafka_fast.spark.source.bounds import bounds_of_batch, start_of_stream
-from kafka_fast.spark.source.initial_offsets import check_location
 from kafka_fast.spark.source.options import source_options
+from kafka_fast.spark.source.planning.bounds import bounds_of_batch, start_of_stream
+from kafka_fast.spark.source.planning.initial_offsets import check_location
 from kafka_fast.spark.source.schema import check_columns as check_schema
 from kafka_fast.spark.source.schema import ddl
 from kafka_fast.spark.table_columns import OPTION, check_columns, columns_in

@@ -19,7 +19,7 @@ from kafka_fast.spark.task_errors import MARK
 def worker_entry(
     function: str, arguments: tuple[Any, ...]
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """Return a function for Spark that calls `kafka_fast.spark.task.<function>` in the worker.
+    """Return a function for Spark that calls `spark.worker.task.<function>` in the worker.
 
     Args:
         function: Name of the function; it is called with the task's input and `arguments`.
@@ -44,7 +44,7 @@ def worker_entry(
 
         try:
             from kafka_fast._version import __version__ as worker_version
-            from kafka_fast.spark import task
+            from kafka_fast.spark.worker import task
         except ImportError as error:
             raise wrong(f"cannot import kafka_fast ({error})") from None
         if worker_version != version:

@@ -15,8 +15,8 @@ from kafka_fast.spark.sink.dedupe_headers import with_dedupe_headers
 from kafka_fast.spark.sink.micro_batch import MicroBatch, micro_batch
 from kafka_fast.spark.sink.options import SinkOptions
 from kafka_fast.spark.table_columns import OPTION, picked
-from kafka_fast.spark.task import write_tables
 from kafka_fast.spark.task_errors import carried, identity
+from kafka_fast.spark.worker.task import write_tables
 
 
 def write_task(

@@ -10,11 +10,11 @@ from pyspark.sql.datasource import (  # noqa: TID253  PySpark alone imports this
     InputPartition,
 )
 
-from kafka_fast.spark.source.bounds import Bounds
 from kafka_fast.spark.source.consumers import new_consumer
-from kafka_fast.spark.source.offset_reader import OffsetReader
 from kafka_fast.spark.source.options import SourceOptions
-from kafka_fast.spark.source.ranges import split
+from kafka_fast.spark.source.planning.bounds import Bounds
+from kafka_fast.spark.source.planning.offset_reader import OffsetReader
+from kafka_fast.spark.source.planning.ranges import split
 from kafka_fast.spark.source.reading import read_range
 from kafka_fast.spark.task_errors import carrying
 

@@ -20,8 +20,8 @@ from kafka_fast.config import consumer_settings
 from kafka_fast.consumer.ranges.range_plan import OWN_DEFAULTS
 from kafka_fast.consumer.ranges.record_range import RangeConsumer
 from kafka_fast.errors import KafkaError
-from kafka_fast.spark.idle_clients import IdleClients
 from kafka_fast.spark.options import JobConfig
+from kafka_fast.spark.worker.idle_clients import IdleClients
 
 MAX_IDLE = 4
 """Few, because each has threads and connections; a worker rarely reads for two queries."""

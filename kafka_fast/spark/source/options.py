@@ -23,7 +23,7 @@ from kafka_fast.spark.format_options import (
     text_of,
 )
 from kafka_fast.spark.options import JobConfig
-from kafka_fast.spark.source.subscription import SourceSubscription, subscription
+from kafka_fast.spark.source.planning.subscription import SourceSubscription, subscription
 
 logger = get_logger(__name__)
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafka_fast.errors import PositionError, UnknownTopicOrPartition
-from kafka_fast.spark.source import data_loss
 from kafka_fast.spark.source.consumers import CONSUMERS
 from kafka_fast.spark.source.options import SourceOptions
-from kafka_fast.spark.source.ranges import OffsetRange
+from kafka_fast.spark.source.planning import data_loss
+from kafka_fast.spark.source.planning.ranges import OffsetRange
 from kafka_fast.spark.task_errors import carried
 
 MAX_RECORDS = 50_000

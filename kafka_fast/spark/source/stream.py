@@ -15,14 +15,14 @@ from pyspark.sql.datasource import (  # noqa: TID253  PySpark alone imports this
     InputPartition,
 )
 
-from kafka_fast.spark.source.bounds import Bound
 from kafka_fast.spark.source.consumers import new_consumer
-from kafka_fast.spark.source.initial_offsets import store_of
-from kafka_fast.spark.source.offset_reader import OffsetReader
 from kafka_fast.spark.source.offsets import from_plain, to_plain
 from kafka_fast.spark.source.options import SourceOptions
+from kafka_fast.spark.source.planning.bounds import Bound
+from kafka_fast.spark.source.planning.initial_offsets import store_of
+from kafka_fast.spark.source.planning.offset_reader import OffsetReader
+from kafka_fast.spark.source.planning.stream_driver import StreamDriver
 from kafka_fast.spark.source.reading import read_range
-from kafka_fast.spark.source.stream_driver import StreamDriver
 from kafka_fast.spark.task_errors import carrying
 
 try:

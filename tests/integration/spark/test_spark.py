@@ -178,7 +178,7 @@ def test_workers_keep_one_producer(
     spark: SparkSession, topic: str, config: dict[str, object]
 ) -> None:
     def clients(_: Iterable[Any]) -> Iterator[tuple[int, list[str]]]:
-        from kafka_fast.spark.producers import PRODUCERS
+        from kafka_fast.spark.worker.producers import PRODUCERS
 
         yield os.getpid(), [lent.producer.client_id for lent in PRODUCERS.idle.clients()]
 
@@ -196,7 +196,7 @@ def test_nothing_is_pending_between_tasks(
     spark: SparkSession, topic: str, config: dict[str, object]
 ) -> None:
     def pending(_: Iterable[Any]) -> Iterator[list[int]]:
-        from kafka_fast.spark.producers import PRODUCERS
+        from kafka_fast.spark.worker.producers import PRODUCERS
 
         yield [lent.producer.metrics()["pending_records"] for lent in PRODUCERS.idle.clients()]
 

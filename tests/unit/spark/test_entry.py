@@ -13,8 +13,9 @@ import pytest
 
 from kafka_fast._version import __version__
 from kafka_fast.errors import KafkaError
-from kafka_fast.spark import SparkSetupError, task, write_partition
+from kafka_fast.spark import SparkSetupError, write_partition
 from kafka_fast.spark.task_errors import read_task_error
+from kafka_fast.spark.worker import task
 
 pytest.importorskip("pyspark")
 import py4j
@@ -71,8 +72,13 @@ def test_a_worker_without_kafka_fast_names_the_variable(packages: Path) -> None:
 
 def test_a_worker_with_another_version_is_refused(packages: Path) -> None:
     other = packages / "kafka_fast"
-    (other / "spark").mkdir(parents=True)
-    for file in ("__init__.py", "spark/__init__.py", "spark/task.py"):
+    (other / "spark/worker").mkdir(parents=True)
+    for file in (
+        "__init__.py",
+        "spark/__init__.py",
+        "spark/worker/__init__.py",
+        "spark/worker/task.py",
+    ):
         (other / file).touch()
     (other / "_version.py").write_text('__version__ = "0.0.7"')
     _, error = run_in_worker(packages)

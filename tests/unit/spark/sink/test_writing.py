@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark import task
-from kafka_fast.spark.producers import ProducerCache
 from kafka_fast.spark.sink.micro_batch import BATCH, QUERY, MicroBatch
 from kafka_fast.spark.sink.options import sink_options
 from kafka_fast.spark.sink.writing import write_task
 from kafka_fast.spark.task_errors import TaskError, read_task_error
+from kafka_fast.spark.worker import task
+from kafka_fast.spark.worker.producers import ProducerCache
 from tests.unit.spark.fakes import FakeFuture, FakeProducer
 from tests.unit.spark.sink.tasks import in_task
 

@@ -10,7 +10,7 @@ import pytest
 from kafka_fast.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicOrPartition
 from kafka_fast.spark.errors import DataLossError
 from kafka_fast.spark.source import reading
-from kafka_fast.spark.source.ranges import OffsetRange
+from kafka_fast.spark.source.planning.ranges import OffsetRange
 from kafka_fast.spark.source.reading import records_of
 from kafka_fast.types import OffsetAndMetadata, PartitionInfo, TopicPartition
 from tests.unit.spark.source.fakes import A, options

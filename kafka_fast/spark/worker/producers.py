@@ -28,8 +28,8 @@ from kafka_fast.config import producer_settings
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
 from kafka_fast.producer import Producer
-from kafka_fast.spark.idle_clients import IdleClients
 from kafka_fast.spark.options import JobConfig
+from kafka_fast.spark.worker.idle_clients import IdleClients
 
 logger = get_logger(__name__)
 

@@ -11,14 +11,14 @@ from itertools import islice
 from typing import Any
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark import partition_tasks
-from kafka_fast.spark.ledger import Ledger
 from kafka_fast.spark.options import TaskOptions, arrived
-from kafka_fast.spark.producers import PRODUCERS
-from kafka_fast.spark.records import columns
 from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow
 from kafka_fast.spark.table_columns import ARGUMENT, null_topic, with_timestamps
 from kafka_fast.spark.task_errors import carried, identity
+from kafka_fast.spark.worker import partition_tasks
+from kafka_fast.spark.worker.ledger import Ledger
+from kafka_fast.spark.worker.producers import PRODUCERS
+from kafka_fast.spark.worker.records import columns
 
 CHUNK_BYTES = 4 << 20
 """Estimated size at which a chunk ends, so chunks of large records are short."""

@@ -22,7 +22,7 @@ from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.spark.source.offsets import Offsets, describe, from_plain, to_plain
 from kafka_fast.spark.source.options import SourceOptions
-from kafka_fast.spark.source.subscription import SourceSubscription
+from kafka_fast.spark.source.planning.subscription import SourceSubscription
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = get_logger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.source.bounds import (
+from kafka_fast.spark.source.planning.bounds import (
     Bounds,
     Edge,
     GlobalTimestamp,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.source.java_regex import from_java
+from kafka_fast.spark.source.planning.java_regex import from_java
 
 NAMES = [
     "events",

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark import KafkaDeliveryError, task
+from kafka_fast.spark import KafkaDeliveryError
 from kafka_fast.spark.options import TaskOptions, task_options
-from kafka_fast.spark.producers import ProducerCache
-from kafka_fast.spark.task import CHUNK_BYTES, PART_RECORDS, chunks, write_records
 from kafka_fast.spark.task_errors import TaskError, read_task_error
+from kafka_fast.spark.worker import task
+from kafka_fast.spark.worker.producers import ProducerCache
+from kafka_fast.spark.worker.task import CHUNK_BYTES, PART_RECORDS, chunks, write_records
 from tests.unit.spark.fakes import FakeFuture, FakeProducer, refused
 
 CONFIG = {"bootstrap.servers": "nowhere:1", "delivery.timeout.ms": 200_000}

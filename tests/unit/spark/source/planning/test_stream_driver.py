@@ -8,11 +8,11 @@ import pytest
 
 from kafka_fast.errors import CommitFailedError, UsageError
 from kafka_fast.spark.errors import DataLossError
-from kafka_fast.spark.source.bounds import Bound, Edge, SpecificOffsets
-from kafka_fast.spark.source.offset_reader import OffsetReader
 from kafka_fast.spark.source.offsets import Offsets
-from kafka_fast.spark.source.ranges import OffsetRange
-from kafka_fast.spark.source.stream_driver import StreamDriver
+from kafka_fast.spark.source.planning.bounds import Bound, Edge, SpecificOffsets
+from kafka_fast.spark.source.planning.offset_reader import OffsetReader
+from kafka_fast.spark.source.planning.ranges import OffsetRange
+from kafka_fast.spark.source.planning.stream_driver import StreamDriver
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.spark.source.fakes import A, B, Clock, FakeClient, options
 

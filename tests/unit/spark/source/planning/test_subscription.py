@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.source.subscription import subscription
+from kafka_fast.spark.source.planning.subscription import subscription
 from kafka_fast.types import TopicPartition
 
 

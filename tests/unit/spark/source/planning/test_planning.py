@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafka_fast.spark.source.offsets import Offsets
-from kafka_fast.spark.source.planning import plan
-from kafka_fast.spark.source.ranges import OffsetRange
+from kafka_fast.spark.source.planning.planning import plan
+from kafka_fast.spark.source.planning.ranges import OffsetRange
 from kafka_fast.types import TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -11,8 +11,10 @@ from typing import Protocol
 
 from kafka_fast.errors import UnknownTopicOrPartition, UsageError
 from kafka_fast.logs import get_logger
-from kafka_fast.spark.source import data_loss
-from kafka_fast.spark.source.bounds import (
+from kafka_fast.spark.source.offsets import EARLIEST, LATEST, Offsets, describe
+from kafka_fast.spark.source.options import SourceOptions
+from kafka_fast.spark.source.planning import data_loss
+from kafka_fast.spark.source.planning.bounds import (
     Bound,
     Bounds,
     Edge,
@@ -21,9 +23,7 @@ from kafka_fast.spark.source.bounds import (
     Timestamps,
     check_resolved,
 )
-from kafka_fast.spark.source.offsets import EARLIEST, LATEST, Offsets, describe
-from kafka_fast.spark.source.options import SourceOptions
-from kafka_fast.spark.source.ranges import OffsetRange
+from kafka_fast.spark.source.planning.ranges import OffsetRange
 from kafka_fast.types import PartitionInfo, TopicPartition
 
 logger = get_logger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kafka_fast.spark.source.offsets import Offsets, describe
-from kafka_fast.spark.source.ranges import OffsetRange
+from kafka_fast.spark.source.planning.ranges import OffsetRange
 from kafka_fast.types import TopicPartition
 
 

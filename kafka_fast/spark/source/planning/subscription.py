@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from kafka_fast.consumer.arguments import is_pattern
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.source.java_regex import from_java
 from kafka_fast.spark.source.offsets import parse_partitions
+from kafka_fast.spark.source.planning.java_regex import from_java
 from kafka_fast.types import TopicPartition
 
 STRATEGIES = ("subscribe", "subscribePattern", "assign")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.spark.source.rate_limit import Delay, limited
+from kafka_fast.spark.source.planning.rate_limit import Delay, limited
 from kafka_fast.types import TopicPartition
 
 A, B, C = (TopicPartition("t", number) for number in range(3))

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_fast.producer.partitions import key_partitions
 from kafka_fast.spark.options import arrived
-from kafka_fast.spark.producers import PRODUCERS
+from kafka_fast.spark.worker.producers import PRODUCERS
 
 
 def count_partitions(batches: Iterable[Any], *options: Any) -> Iterator[Any]:

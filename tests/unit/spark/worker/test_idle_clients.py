@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 
-from kafka_fast.spark.idle_clients import IdleClients
+from kafka_fast.spark.worker.idle_clients import IdleClients
 from tests.unit.spark.source.fakes import Clock
 
 MOST = 3

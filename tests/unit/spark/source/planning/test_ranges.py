@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.spark.source.ranges import OffsetRange, split
+from kafka_fast.spark.source.planning.ranges import OffsetRange, split
 from kafka_fast.types import TopicPartition
 
 

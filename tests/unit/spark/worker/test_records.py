@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.records import TopicColumns, columns
+from kafka_fast.spark.worker.records import TopicColumns, columns
 
 
 class Row(tuple[Any, ...]):

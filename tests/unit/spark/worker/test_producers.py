@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast.spark.options import JobConfig, freeze
-from kafka_fast.spark.producers import MAX_IDLE_PRODUCERS, ProducerCache
+from kafka_fast.spark.worker.producers import MAX_IDLE_PRODUCERS, ProducerCache
 from tests.unit.spark.fakes import FakeProducer
 
 

@@ -16,15 +16,15 @@ from typing import Protocol
 
 from kafka_fast.errors import KafkaError, UsageError
 from kafka_fast.logs import get_logger
-from kafka_fast.spark.source import data_loss
-from kafka_fast.spark.source.bounds import Bound, is_moving, is_named
-from kafka_fast.spark.source.initial_offsets import UNSAFE, InitialOffsets
-from kafka_fast.spark.source.offset_reader import OffsetReader
 from kafka_fast.spark.source.offsets import Offsets
 from kafka_fast.spark.source.options import SourceOptions
-from kafka_fast.spark.source.planning import plan
-from kafka_fast.spark.source.ranges import OffsetRange, split
-from kafka_fast.spark.source.rate_limit import Delay, limited
+from kafka_fast.spark.source.planning import data_loss
+from kafka_fast.spark.source.planning.bounds import Bound, is_moving, is_named
+from kafka_fast.spark.source.planning.initial_offsets import UNSAFE, InitialOffsets
+from kafka_fast.spark.source.planning.offset_reader import OffsetReader
+from kafka_fast.spark.source.planning.planning import plan
+from kafka_fast.spark.source.planning.ranges import OffsetRange, split
+from kafka_fast.spark.source.planning.rate_limit import Delay, limited
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = get_logger(__name__)

@@ -9,14 +9,14 @@ from platform import node
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.source.initial_offsets import (
+from kafka_fast.spark.source.planning.initial_offsets import (
     NOTE,
     GroupStore,
     LocationStore,
     check_location,
     store_of,
 )
-from kafka_fast.spark.source.subscription import SourceSubscription
+from kafka_fast.spark.source.planning.subscription import SourceSubscription
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.spark.source.fakes import A, B, FakeClient, options
 

@@ -6,7 +6,7 @@ import pickle
 
 from kafka_fast.errors import Outcome
 from kafka_fast.spark import KafkaDeliveryError
-from kafka_fast.spark.ledger import MAX_OPEN_FUTURES, MAX_SAMPLES, Ledger
+from kafka_fast.spark.worker.ledger import MAX_OPEN_FUTURES, MAX_SAMPLES, Ledger
 from tests.unit.spark.fakes import FakeFuture, refused
 
 

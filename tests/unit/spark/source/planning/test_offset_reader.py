@@ -6,16 +6,16 @@ import pytest
 
 from kafka_fast.errors import UnknownTopicOrPartition, UsageError
 from kafka_fast.spark.errors import DataLossError
-from kafka_fast.spark.source.bounds import (
+from kafka_fast.spark.source.options import source_options
+from kafka_fast.spark.source.planning.bounds import (
     Bounds,
     Edge,
     GlobalTimestamp,
     SpecificOffsets,
     Timestamps,
 )
-from kafka_fast.spark.source.offset_reader import OffsetReader
-from kafka_fast.spark.source.options import source_options
-from kafka_fast.spark.source.ranges import OffsetRange, split
+from kafka_fast.spark.source.planning.offset_reader import OffsetReader
+from kafka_fast.spark.source.planning.ranges import OffsetRange, split
 from kafka_fast.types import TopicPartition
 from tests.unit.spark.source.fakes import A, B, Clock, FakeClient, options
 

@@ -1,0 +1,1 @@
+"""What a query reads: options become partitions, bounds, ranges, micro-batches. On the driver."""
