@@ -25,11 +25,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contenders import CONTENDERS
-from rebalance import HEARTBEAT_MS, KINDS, PARTITIONS
-from report import write_report
-from results import Results
-from workload import (
+from bench.contenders import CONTENDERS
+from bench.rebalance import HEARTBEAT_MS, KINDS, PARTITIONS
+from bench.tables.report import write_report
+from bench.tables.results import Results
+from bench.workload import (
     LATENCY_ONCE,
     LATENCY_TURNS,
     READ_PARTITIONS,
@@ -38,7 +38,6 @@ from workload import (
     Scenario,
     read_topic,
 )
-
 from kafka_fast.testing._kafka.broker_jars import RealKafkaError
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 
@@ -313,18 +312,20 @@ def run_programs(sections: list[str], results: Results, rounds: int) -> None:
     """
     if "micro" in sections:
         for _ in range(rounds):
-            run_program("micro", ["record_core.py"], results)
+            run_program("micro", ["micro/record_core.py"], results)
     if "spark" in sections:
         options = ["--json", f"--records={SPARK_RECORDS}", f"--rounds={rounds}"]
-        run_program("spark", ["spark_write.py", *options], results)
+        run_program("spark", ["spark/spark_write.py", *options], results)
     if "connector" in sections:
         options = ["--json", f"--rounds={rounds}", f"--seconds={STREAM_SECONDS}"]
-        run_program("connector", ["spark_connector.py", *options], results, RUN_TIMEOUT * rounds)
+        run_program(
+            "connector", ["spark/spark_connector.py", *options], results, RUN_TIMEOUT * rounds
+        )
     if "secure" in sections:
         options = ["--json", f"--rounds={rounds}"]
-        run_program("secure", ["secure.py", *options], results, RUN_TIMEOUT * rounds)
+        run_program("secure", ["tls/secure.py", *options], results, RUN_TIMEOUT * rounds)
     if "asyncio" in sections:
-        command = ["asyncio_clients.py", f"--rounds={rounds}"]
+        command = ["loops/asyncio_clients.py", f"--rounds={rounds}"]
         run_program("asyncio", command, results, RUN_TIMEOUT * rounds)
 
 

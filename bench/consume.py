@@ -21,11 +21,11 @@ import json
 import sys
 from typing import Any
 
-from contenders import CONTENDERS, UnsupportedError
-from experiments import prefetch, waiting_memory
-from measure import instant
-from readers import reader_class
-from workload import (
+from bench.contenders import CONTENDERS, UnsupportedError
+from bench.experiments import prefetch, waiting_memory
+from bench.measure import instant
+from bench.readers import reader_class
+from bench.workload import (
     NO_SECURITY,
     READ_PARTITIONS,
     READINGS,
@@ -35,7 +35,6 @@ from workload import (
     read_topic,
     values_of,
 )
-
 from kafka_fast import Producer
 from kafka_fast.record._writer import RecordBatchBuilder
 from kafka_fast.record.types import Codec

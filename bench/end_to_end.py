@@ -24,11 +24,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from contenders import CONTENDERS, UnsupportedError, contender_class
-from experiments import hog, latency, memory
-from measure import instant
-from workload import NO_SECURITY, SCENARIOS, Scenario, Security
-
+from bench.contenders import CONTENDERS, UnsupportedError, contender_class
+from bench.experiments import hog, latency, memory
+from bench.measure import instant
+from bench.workload import NO_SECURITY, SCENARIOS, Scenario, Security
 from tests.support.null_broker import NullBroker
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,7 +93,7 @@ def put_behind_proxy(stack: ExitStack, broker: NullBroker, delay: float) -> str:
 
 def put_behind(stack: ExitStack, broker: NullBroker, protocol: str) -> tuple[str, Security]:
     """Return the address of a front that the broker goes by now, and how clients connect to it."""
-    from front import make_papers, put_behind_front
+    from bench.tls.front import make_papers, put_behind_front
 
     if protocol == "PLAINTEXT":
         return put_behind_front(stack, broker, [1], None), NO_SECURITY

@@ -9,10 +9,9 @@ import time
 from statistics import median
 from typing import Any
 
-from contenders import contender_class
-from measure import percentile, resident
-from workload import READ_PARTITIONS, Scenario, Security, cycled, values
-
+from bench.contenders import contender_class
+from bench.measure import percentile, resident
+from bench.workload import READ_PARTITIONS, Scenario, Security, cycled, values
 from tests.support.null_broker import NullBroker
 
 WARM_UP = 200

@@ -24,9 +24,8 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from contenders import CONTENDERS
-from measure import percentile
-
+from bench.contenders import CONTENDERS
+from bench.measure import percentile
 from kafka_fast import Producer
 
 PARTITIONS = 6

@@ -17,10 +17,6 @@ MOST_MODULES = 15
 """In a folder. A module and its `.pxd` and `.pyi` are one."""
 
 WIDE_FOLDERS = {
-    "bench": (
-        36,
-        "a program each, most of them named by a page; to be sorted by what they measure",
-    ),
     "docs": (19, "the pages of the site, at the addresses that others may have linked"),
     "kafka_fast": (20, "public names, and the vocabulary of all layers"),
     "kafka_fast/cli": (18, "a command each, and what they share"),

@@ -11,7 +11,7 @@ import importlib
 from abc import ABC, abstractmethod
 from typing import Any
 
-from workload import (
+from bench.workload import (
     DISTINCT,
     DISTINCT_COMPRESSED,
     NO_SECURITY,
@@ -24,11 +24,11 @@ from workload import (
 
 # Name on the command line and in the tables -> (module, distribution that has the version).
 CONTENDERS = {
-    "kafka_fast": ("contenders.ours", "kafka_fast"),
-    "confluent": ("contenders.confluent", "confluent-kafka"),
-    "aiokafka": ("contenders.aio", "aiokafka"),
-    "kafka-python": ("contenders.kafka_python", "kafka-python"),
-    "raw socket": ("contenders.raw_socket", None),
+    "kafka_fast": ("bench.contenders.ours", "kafka_fast"),
+    "confluent": ("bench.contenders.confluent", "confluent-kafka"),
+    "aiokafka": ("bench.contenders.aio", "aiokafka"),
+    "kafka-python": ("bench.contenders.kafka_python", "kafka-python"),
+    "raw socket": ("bench.contenders.raw_socket", None),
 }
 
 

@@ -6,9 +6,9 @@ from itertools import zip_longest
 from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
-from workload import NO_SECURITY, Scenario, Security
 
-from contenders import Contender, UnsupportedError
+from bench.contenders import Contender, UnsupportedError
+from bench.workload import NO_SECURITY, Scenario, Security
 
 # Seconds to wait when librdkafka's queue is full, as its documentation shows it.
 FULL_WAIT = 0.01

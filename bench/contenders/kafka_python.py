@@ -6,9 +6,9 @@ from itertools import zip_longest
 from typing import Any
 
 from kafka import KafkaProducer
-from workload import NO_SECURITY, Scenario, Security
 
-from contenders import Contender, UnsupportedError
+from bench.contenders import Contender, UnsupportedError
+from bench.workload import NO_SECURITY, Scenario, Security
 
 
 class KafkaPython(Contender):

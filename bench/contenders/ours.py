@@ -6,9 +6,8 @@ import time
 from itertools import zip_longest
 from typing import Any
 
-from workload import NO_SECURITY, Scenario, Security
-
-from contenders import Contender
+from bench.contenders import Contender
+from bench.workload import NO_SECURITY, Scenario, Security
 from kafka_fast import Producer
 
 FLUSH_SECONDS = 120

@@ -11,9 +11,8 @@ import socket
 from collections import deque
 from typing import Any
 
-from workload import NO_SECURITY, Scenario, Security
-
-from contenders import Contender, UnsupportedError
+from bench.contenders import Contender, UnsupportedError
+from bench.workload import NO_SECURITY, Scenario, Security
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,

@@ -11,8 +11,8 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 
-from contenders import CONTENDERS, UnsupportedError
-from workload import NO_SECURITY, Reading, Security
+from bench.contenders import CONTENDERS, UnsupportedError
+from bench.workload import NO_SECURITY, Reading, Security
 
 AT_A_TIME = 500
 """Records of one call, where the call has such a limit and hands out objects."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from contenders import UnsupportedError
-from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
-from readers import AT_A_TIME, Reader
+from bench.contenders import UnsupportedError
+from bench.readers import AT_A_TIME, Reader
+from bench.workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
 WAIT_MS = 5000
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from confluent_kafka import Consumer, TopicPartition
-from contenders import UnsupportedError
-from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
-from readers import AT_A_TIME, Reader
+from bench.contenders import UnsupportedError
+from bench.readers import AT_A_TIME, Reader
+from bench.workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
 WAIT = 5.0
 

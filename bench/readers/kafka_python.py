@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contenders import UnsupportedError
 from kafka import KafkaConsumer, TopicPartition
-from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
-from readers import AT_A_TIME, Reader
+from bench.contenders import UnsupportedError
+from bench.readers import AT_A_TIME, Reader
+from bench.workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
 WAIT_MS = 5000
 

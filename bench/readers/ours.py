@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib
 
-from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
-
+from bench.readers import AT_A_TIME, Reader
+from bench.workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 from kafka_fast import Consumer, TopicPartition
-from readers import AT_A_TIME, Reader
 
 COLUMNS_AT_A_TIME = 16_000
 VALUES_AT_A_TIME = 5_000

@@ -9,9 +9,9 @@ from __future__ import annotations
 import socket
 from struct import Struct
 
-from contenders import UnsupportedError
-from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
-
+from bench.contenders import UnsupportedError
+from bench.readers import Reader
+from bench.workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataRequest,
@@ -24,7 +24,6 @@ from kafka_fast.protocol.apis.records.fetch import (
     FetchResponse,
     FetchTopic,
 )
-from readers import Reader
 
 VERSION = 11
 METADATA_VERSION = 9

@@ -198,7 +198,7 @@ def test_other_tasks_run_while_nothing_has_to_wait(kafka: EmbeddedKafka, topic: 
     """A hundred thousand sends, or records, need no wait. Others are let in meanwhile.
 
     No call holds the loop for half of its time. (It is a millisecond; the half has room for slow
-    machines. `bench/asyncio_loop.py` measures it.)
+    machines. `bench/loops/asyncio_loop.py` measures it.)
     """
     count = 100_000
     other = new_topic(kafka, "other")

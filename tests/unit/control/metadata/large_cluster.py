@@ -1,6 +1,6 @@
 """A scripted cluster of as many topics and partitions as wanted, for what depends on their number.
 
-`bench/micro_control.py` uses it, too.
+`bench/micro/micro_control.py` uses it, too.
 """
 
 from __future__ import annotations

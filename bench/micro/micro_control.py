@@ -1,6 +1,6 @@
 """How long the control thread is busy at a stretch, with many topics and partitions.
 
-    pytest -s bench/micro_control.py
+    pytest -s bench/micro/micro_control.py
 
 The rows are what happens to a consumer with 20,000 partitions, and to clients that know 10,000
 topics with 10 partitions each. `turns` is how often the thread came back to its loop, where it

@@ -1,6 +1,6 @@
 """What one call of `send` costs its caller, as a ratio to an empty call in the same run.
 
-    python -m pytest -p no:cacheprovider bench/micro_send.py
+    python -m pytest -p no:cacheprovider bench/micro/micro_send.py
 
 Absolute times differ from machine to machine, and on a shared one from minute to minute: the
 guards compare with an empty Python function of four parameters, measured in turns with `send`, and

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from results import Results
-from workload import MAX_BLOCK_MS
+from bench.tables.results import Results
+from bench.workload import MAX_BLOCK_MS
 
 OURS = "kafka_fast"
 CONFLUENT = "confluent"

@@ -1,6 +1,6 @@
 """What writing from PySpark costs, JVM and Python workers together, against the null broker.
 
-    python bench/spark_write.py [--records 3000000] [--rounds 3] [--json]
+    python bench/spark/spark_write.py [--records 3000000] [--rounds 3] [--json]
 
 Spark runs as local[2]; a row is an 8-byte key and a 100-byte value. Each job runs once to warm up;
 then all take turns, and the table has the medians. CPU is user and system time of the JVM and of
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from typing import Any
 
-from spark_local import PARTITIONS, TASKS, made_in_jvm, measured, session, show  # isort: skip
+from bench.spark.spark_local import PARTITIONS, TASKS, made_in_jvm, measured, session, show  # isort: skip
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_fast.spark import write_df, write_rdd

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
-os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
+os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
-from measure import TICKS
 from pyspark.sql import DataFrame, SparkSession
+
+from bench.measure import TICKS
 
 TASKS = 4
 PARTITIONS = 16

@@ -1,6 +1,6 @@
 """What TLS costs a client: the same work over plaintext and over TLS, against real Kafka.
 
-    python bench/secure.py [--rounds 3] [--json]
+    python bench/tls/secure.py [--rounds 3] [--json]
 
 Two rows need the null broker, behind a front (`front.py`) that speaks TLS or does not: sending
 beside a thread that spins, because only the null broker tells when bytes arrived, and two hundred
@@ -32,12 +32,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workload import READ_PARTITIONS, READINGS, SCENARIOS, read_topic
-
+from bench.workload import READ_PARTITIONS, READINGS, SCENARIOS, read_topic
 from kafka_fast.testing._kafka.secure_kafka import SecureKafka
 from kafka_fast.testing.certificates import CertificateAuthority
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 # A benchmark's broker lives for minutes: the optimizing compiler, room, and no full disk.
 JVM = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC")
 OVERRIDES = {"log.segment.delete.delay.ms": 100}
@@ -137,10 +136,10 @@ def null_round() -> Iterator[dict[str, Any]]:
             yield {**execute(command, way), "scenario": HOG, "contender": name}
     for name, way in WAYS.items():
         if way.contender == "kafka_fast":
-            command = ["storm.py", f"--security={way.listener}"]
+            command = ["tls/storm.py", f"--security={way.listener}"]
             yield {**execute(command, way), "scenario": STORM, "contender": name}
     way = WAYS["kafka_fast"]
-    row = execute(["storm.py", f"--security={way.listener}", "--elsewhere"], way)
+    row = execute(["tls/storm.py", f"--security={way.listener}", "--elsewhere"], way)
     yield {**row, "scenario": STORM, "contender": ELSEWHERE}
 
 

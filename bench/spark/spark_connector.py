@@ -1,6 +1,6 @@
 """format("kafka_fast") beside Spark's own connector, on real Kafka: batches and streams.
 
-    python bench/spark_connector.py [--records 3000000] [--rounds 3] [--seconds 120] [--json]
+    python bench/spark/spark_connector.py [--records 3000000] [--rounds 3] [--seconds 120] [--json]
 
 Spark runs as local[2] with the connector's jars; a record is an 8-byte key and a 100-byte value, in
 16 partitions; both sides have their own defaults. After a warm-up the formats take turns within
@@ -33,11 +33,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from spark_local import PARTITIONS, VALUE_SIZE, made_in_jvm, measured, session, show  # isort: skip
-from measure import percentile
+from bench.spark.spark_local import PARTITIONS, VALUE_SIZE, made_in_jvm, measured, session, show  # isort: skip
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from bench.measure import percentile
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.support.jars import spark_connector

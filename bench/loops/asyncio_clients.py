@@ -1,7 +1,7 @@
 """asyncio's clients beside the blocking ones and aiokafka: CPU, latency, and how long a loop waits.
 
-    python bench/asyncio_clients.py [--rounds 3]     all ways, in turn: a line of JSON for each run
-    python bench/asyncio_clients.py --way "send, in order" --client kafka_fast.aio [--bootstrap …]
+    python bench/loops/asyncio_clients.py [--rounds 3]    all ways, in turn: JSON lines
+    python bench/loops/asyncio_clients.py --way "send, in order" --client kafka_fast.aio
     python bench/compare.py --only asyncio --out …   medians, tables and targets
 
 Each way runs in a process of its own, against a null broker of its own and then against the one
@@ -18,12 +18,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from asyncio_loop import measure_blocks
-from asyncio_ways import AIO, BLOCKING, PRODUCING, READING, TOPIC, VALUE, Figures
-from compare import BENCH_JVM
-from consume import canned_broker
-from workload import READ_PARTITIONS, READINGS
-
+from bench.compare import BENCH_JVM
+from bench.consume import canned_broker
+from bench.loops.asyncio_loop import measure_blocks
+from bench.loops.asyncio_ways import AIO, BLOCKING, PRODUCING, READING, TOPIC, VALUE, Figures
+from bench.workload import READ_PARTITIONS, READINGS
 from kafka_fast import Producer
 from kafka_fast.testing._kafka.broker_jars import RealKafkaError
 from kafka_fast.testing._kafka.real_kafka import RealKafka

@@ -1,6 +1,6 @@
 """What a record of a bulk call costs its caller, as a ratio to `send_nowait` in the same run.
 
-    python -m pytest -p no:cacheprovider bench/micro_bulk.py
+    python -m pytest -p no:cacheprovider bench/micro/micro_bulk.py
 
 As in micro_send.py the contenders take turns, and the fastest of many short rounds counts.
 """

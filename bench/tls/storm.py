@@ -1,6 +1,6 @@
 """Two hundred connections of one client, opened at once, beside one that is in use.
 
-    python bench/storm.py [--security SSL] [--links 200] [--elsewhere]
+    python bench/tls/storm.py [--security SSL] [--links 200] [--elsewhere]
 
 A topic has a partition on each of 201 nodes of the null broker. One node's link is open, and has
 one record in flight at a time: send until acknowledged. Then a record goes to every other
@@ -36,9 +36,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from front import make_papers, put_behind_front
-from measure import percentile
-
+from bench.measure import percentile
+from bench.tls.front import make_papers, put_behind_front
 from kafka_fast import DeliveryFuture, Producer
 from tests.support.null_broker import NullBroker
 

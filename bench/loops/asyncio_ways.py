@@ -14,8 +14,8 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as TheirPartition
-from workload import READ_PARTITIONS
 
+from bench.workload import READ_PARTITIONS
 from kafka_fast import Consumer, ConsumerRecords, Producer, TopicPartition, aio
 
 TOPIC = "bench"

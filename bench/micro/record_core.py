@@ -1,6 +1,6 @@
 """What the core of record batches takes, in C: builds and runs record_core.c.
 
-    python bench/record_core.py        one JSON line for each row, as compare.py reads them
+    python bench/micro/record_core.py        one JSON line for each row, as compare.py reads them
 
 A Python call costs more than a record, so the core is measured without any.
 """
@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-SOURCES = (ROOT / "bench" / "record_core.c", ROOT / "src_c" / "kf_crc32c.c")
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = (ROOT / "bench" / "micro" / "record_core.c", ROOT / "src_c" / "kf_crc32c.c")
 # The flags of the extensions.
 FLAGS = (
     "-std=gnu11",

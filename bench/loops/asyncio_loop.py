@@ -6,7 +6,7 @@
 
 What the machine does to both processes shows in both figures.
 
-    python bench/asyncio_loop.py            starts Kafka, and prints both
+    python bench/loops/asyncio_loop.py            starts Kafka, and prints both
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import time
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from asyncio_ways import VALUE
-from workload import MAX_BLOCK_MS
-
+from bench.loops.asyncio_ways import VALUE
+from bench.workload import MAX_BLOCK_MS
 from kafka_fast import TopicPartition, aio
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 

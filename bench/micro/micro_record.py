@@ -1,6 +1,6 @@
 """Micro-benchmarks of record batches: CRC, encode and decode core, codecs.
 
-    pytest bench/micro_record.py --benchmark-only
+    pytest bench/micro/micro_record.py --benchmark-only
 
 The core is measured in C (record_core.c), because a Python call costs more than a record. Guards
 are ratios to what the same machine does in the same run, as machines differ: the core against a
@@ -14,8 +14,8 @@ import random
 from typing import Any
 
 import pytest
-from record_core import measure
 
+from bench.micro.record_core import measure
 from kafka_fast._wire._checksum import crc32c, paths
 from kafka_fast.record import (
     Codec,

@@ -1,6 +1,6 @@
 """What an assignment costs in a large group, one row for each assignor and kind of group.
 
-    pytest bench/micro_assignors.py
+    pytest bench/micro/micro_assignors.py
 
 200 members and 5,000 partitions. Members want the same topics, or a random tenth or half of them.
 A group is new, or half of its members have joined just now and own nothing yet. The hardest kind is

@@ -1,6 +1,6 @@
 """What decoding the control plane's messages costs, as a ratio to struct.unpack in the same run.
 
-    pytest bench/micro_protocol.py
+    pytest bench/micro/micro_protocol.py
 
 The yardstick reads the same message with one `struct.unpack_from` for each entry, positions known
 beforehand: nothing checked, no object made. A table-driven codec in Python would take ten of them

@@ -1,6 +1,6 @@
 """What an awaited record costs its event loop, as a ratio to what asyncio's own things cost there.
 
-    python -m pytest -p no:cacheprovider bench/micro_asyncio.py
+    python -m pytest -p no:cacheprovider bench/micro/micro_asyncio.py
 
 The time is CPU of the loop's thread, sending included: how long the broker takes is not the loop's
 doing. Where a batch has many records, one of them waits and the others find their fate known.

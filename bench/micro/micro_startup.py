@@ -1,6 +1,6 @@
 """What the import of a producer costs, as a ratio to confluent-kafka's.
 
-    python -m pytest -s -p no:cacheprovider bench/micro_startup.py
+    python -m pytest -s -p no:cacheprovider bench/micro/micro_startup.py
 
 CPU seconds of whole processes, in alternation; compiled modules are cached for both.
 """
@@ -32,7 +32,7 @@ def cpu_seconds(program: str, environment: dict[str, str]) -> float:
 
 
 def test_import(tmp_path: Path) -> None:
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONPATH": str(root)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     for program in PROGRAMS.values():

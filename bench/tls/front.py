@@ -1,6 +1,6 @@
 """A TLS server before the null broker, in a process of its own: it decrypts, and passes bytes on.
 
-    python bench/front.py 40001 40002 --certificate server.pem --clients-of ca.pem
+    python bench/tls/front.py 40001 40002 --certificate server.pem --clients-of ca.pem
 
 It listens once for each port of the null broker, prints the ports at which it does, and ends with
 its standard input. Without `--certificate` it passes bytes on as they are: a client behind such a

@@ -1,6 +1,6 @@
 """What a record costs the consumer's user, from the bytes of a Fetch answer on.
 
-    python -m pytest -p no:cacheprovider bench/micro_consume.py
+    python -m pytest -p no:cacheprovider bench/micro/micro_consume.py
 
 Each form reads the same chunks through a PartitionReader: CRC, scan, and what the form makes of the
 records. As in micro_bulk.py the contenders take turns, and the fastest of many short rounds counts,

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from contenders import CONTENDERS
-from results import Results
-from targets import targets
-from workload import LATENCY_ONCE, LATENCY_TURNS, MAX_BLOCK_MS
+from bench.contenders import CONTENDERS
+from bench.tables.results import Results
+from bench.tables.targets import targets
+from bench.workload import LATENCY_ONCE, LATENCY_TURNS, MAX_BLOCK_MS
 
 # Metric -> (column's head, factor, digits after the point).
 COLUMNS = {
@@ -87,8 +87,8 @@ value, made in the JVM and handed to Python by `mapInArrow`, those of «RDD of b
 Python; «counting only» is what Spark takes to bring them to a function that only counts, «noop
 sink» not even to Python.
 Beside Spark's connector: `spark-sql-kafka-0-10` 4.2.0 in the same session; both with their own
-defaults; what a row does is told in `bench/spark_connector.py`. The stream's latency is from `send`
-to the append to the second topic's log.
+defaults; what a row does is told in `bench/spark/spark_connector.py`. The stream's latency is from
+`send` to the append to the second topic's log.
 Reading: 16 partitions of one broker, assigned without a group; after a warm-up the consumer goes
 back to the beginning and reads the whole topic, so that what is fetched ahead counts; every value
 is touched. Calls bring 500 records («poll», «consume», «getmany»), 5,000 («values()») or 16,000
@@ -247,6 +247,6 @@ def cpu_model() -> str:
 def commit_of_tree() -> str:
     run = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
-        capture_output=True, text=True, cwd=Path(__file__).parent,
+        capture_output=True, text=True, cwd=Path(__file__).parents[1],
     )  # fmt: skip
     return run.stdout.strip() or "unknown"
