@@ -48,6 +48,7 @@ __all__ = [
     "BrokerError",
     "CommitFailedError",
     "ConfigError",
+    "ConnectionReason",
     "CorruptBatchError",
     "DeliveryError",
     "ErrorCode",
@@ -77,6 +78,7 @@ __all__ = [
     "drop_frames",
     "error_name",
     "fresh_copy",
+    "reworded",
 ]
 
 
@@ -107,6 +109,13 @@ def fresh_copy(error: _Error) -> _Error:
     copied = copy.copy(error)
     if error.__cause__ is not None:
         copied.__cause__ = error.__cause__
+    return copied
+
+
+def reworded(error: _Error, message: str) -> _Error:
+    """Return a copy of an error with another message: its class and attributes stay."""
+    copied = copy.copy(error)
+    copied.args = (message,)
     return copied
 
 
@@ -184,8 +193,31 @@ class WouldWaitError(KafkaError):
         self.size = size
 
 
+class ConnectionReason(enum.Enum):
+    """Why there is no connection, as far as this client can tell."""
+
+    UNRESOLVED = "unresolved"  #: the name of the host does not resolve
+    REFUSED = "refused"  #: the host is there, but nothing listens at the port
+    UNREACHABLE = "unreachable"  #: the network knows no way to the host
+    TIMED_OUT = "timed out"  #: no answer came in time
+    RESET = "reset"  #: the other side, or something between, broke the connection off
+    CLOSED = "closed"  #: the other side closed the connection
+    LEFT = "left"  #: this client closed the connection: the node moved, or nothing was asked
+    LOGIN = "login"  #: a login could not be tried: for example, a token's issuer does not answer
+    SEVERAL = "several"  #: of several addresses, not all failed for the same reason
+    OTHER = "other"  #: anything else; the message says what
+
+
 class KafkaConnectionError(KafkaError, ConnectionError):
-    """A node could not be reached, or the connection to it broke."""
+    """A node could not be reached, or the connection to it broke.
+
+    Attributes:
+        reason: why. It is OTHER if the class says more: AuthenticationError, TlsError.
+    """
+
+    def __init__(self, *args: object, reason: ConnectionReason = ConnectionReason.OTHER) -> None:
+        super().__init__(*args)
+        self.reason = reason
 
 
 class AuthenticationError(KafkaConnectionError):

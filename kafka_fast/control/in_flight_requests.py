@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafka_fast.control.connections.link_errors import IdleConnectionError
+from kafka_fast.control.connections.link_errors import IdleConnectionError, reason_of_close
 from kafka_fast.control.connections.links import Link
 from kafka_fast.control.messages import (
     RawResponse,
@@ -343,7 +343,8 @@ class InFlightRequests:
             self._forget(event.token, request)
             lost = (IdleConnectionError if request.is_idle else KafkaConnectionError)(
                 f"{request.link.versions.node} did not answer {request.label}: the connection "
-                "was closed"
+                "was closed",
+                reason=reason_of_close(event.reason),
             )
             request.handle_failure(lost, now)
             return

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT, Work
-from kafka_fast.errors import KafkaConnectionError
+from kafka_fast.errors import ConnectionReason, KafkaConnectionError
 from kafka_fast.logs import in_seconds, keep_name
 
 __all__ = ["HANGING_MAX", "LoginWork", "call_in_thread"]
@@ -83,5 +83,6 @@ class LoginWork:
             return None
         return KafkaConnectionError(
             f"waits for a login: {work.what}, and {len(hanging)} earlier calls have not returned, "
-            f"the first for {in_seconds(max(hanging))}"
+            f"the first for {in_seconds(max(hanging))}",
+            reason=ConnectionReason.LOGIN,
         )

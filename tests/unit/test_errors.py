@@ -174,3 +174,24 @@ def test_a_fresh_copy_is_the_same_error_without_its_history() -> None:
     assert copied.__cause__ is kept.__cause__
     assert copied.__traceback__ is None
     assert kept.__traceback__ is not None
+
+
+@pytest.mark.parametrize(
+    "cls", [errors.KafkaConnectionError, errors.AuthenticationError, errors.TlsError]
+)
+@pytest.mark.parametrize("copied", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_a_connection_error_keeps_its_reason_in_each_copy(cls, copied):
+    assert copied(cls("why")).reason is errors.ConnectionReason.OTHER
+    error = copied(cls("why", reason=errors.ConnectionReason.REFUSED))
+    assert error.reason is errors.ConnectionReason.REFUSED
+    assert (str(error), error.args) == ("why", ("why",))
+
+
+def test_an_error_in_other_words_keeps_its_class_and_attributes():
+    error = errors.MalformedError("answered badly", problem="an answer", place="topics", pos=3)
+    named = errors.reworded(error, "node 1 answered badly")
+    assert (type(named), str(named)) == (errors.MalformedError, "node 1 answered badly")
+    assert (named.problem, named.place, named.pos) == ("an answer", "topics", 3)
+    assert str(error) == "answered badly"
+    unknown = errors.reworded(errors.broker_error(900, "no"), "never")
+    assert str(unknown) == "UNKNOWN_900 (900): never"

@@ -25,6 +25,7 @@ from kafka_fast.control.connections.link_errors import unreadable
 from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.errors import (
     AuthenticationError,
+    ConnectionReason,
     ErrorCode,
     KafkaConnectionError,
     KafkaError,
@@ -242,4 +243,6 @@ class Authentication:
             return AuthenticationError(f"refuses the login by {name}{words}")
         known = broker_error(code)
         text = f"refuses the login by {name}: {known.name} ({code}){words}"
-        return KafkaConnectionError(text) if known.retriable else AuthenticationError(text)
+        if known.retriable:
+            return KafkaConnectionError(text, reason=ConnectionReason.LOGIN)
+        return AuthenticationError(text)

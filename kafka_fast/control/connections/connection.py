@@ -54,6 +54,7 @@ from kafka_fast.control.connections.negotiation import Negotiation, NodeVersions
 from kafka_fast.control.messages import CloseLink, OpenLink, ResolveHost
 from kafka_fast.errors import (
     BrokerError,
+    ConnectionReason,
     ErrorCode,
     KafkaConnectionError,
     KafkaError,
@@ -287,7 +288,9 @@ class Connection:
             where = self._resolved()
             self._candidates.handle_resolved(())
             why = say(result) if isinstance(result, BaseException) else "no address"
-            error = KafkaConnectionError(f"{where}: {host!r} does not resolve: {why}")
+            error = KafkaConnectionError(
+                f"{where}: {host!r} does not resolve: {why}", reason=ConnectionReason.UNRESOLVED
+            )
             if isinstance(result, BaseException):
                 error.__cause__ = result
             self._fail_step(error, now)

@@ -53,7 +53,13 @@ from kafka_fast.control.messages import (
     pause_seconds,
 )
 from kafka_fast.control.metadata.metadata import Node
-from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TlsError
+from kafka_fast.errors import (
+    ConnectionReason,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    TlsError,
+)
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger, in_seconds
 from kafka_fast.protocol.apis import api_name
@@ -301,7 +307,8 @@ class Connections:
         link = self.links.link_to(key)
         self._carry_out(connection, now)
         if link is not None:
-            self._lose(link, KafkaConnectionError(f"{key}: {reason}"), now)
+            left = KafkaConnectionError(f"{key}: {reason}", reason=ConnectionReason.LEFT)
+            self._lose(link, left, now)
 
     def refuse(self, link: Link, error: KafkaError, now: float) -> None:
         """Close a ready link that cannot be used; its connection waits for the backoff."""

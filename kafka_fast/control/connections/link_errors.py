@@ -6,6 +6,7 @@ name: "127.0.0.1:9092 answered Metadata v13 with a string of length -2 at byte 3
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit
 from kafka_fast.errors import (
     AuthenticationError,
+    ConnectionReason,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
@@ -20,6 +22,7 @@ from kafka_fast.errors import (
     ProtocolError,
     TlsError,
     UnsupportedVersionError,
+    reworded,
 )
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name, response_class
@@ -32,6 +35,8 @@ __all__ = [
     "foreign_protocol",
     "lost_error",
     "misfit_error",
+    "reason_of",
+    "reason_of_close",
     "round_error",
     "say",
     "unreadable",
@@ -44,6 +49,26 @@ class IdleConnectionError(KafkaConnectionError):
 
 REFUSALS = (AuthenticationError, TlsError)
 """Errors that the next try will most likely meet again."""
+
+_REASONS = {
+    errno.ECONNREFUSED: ConnectionReason.REFUSED,
+    errno.ECONNRESET: ConnectionReason.RESET,
+    errno.ECONNABORTED: ConnectionReason.RESET,
+    errno.EPIPE: ConnectionReason.RESET,
+    errno.ETIMEDOUT: ConnectionReason.TIMED_OUT,
+    errno.EHOSTUNREACH: ConnectionReason.UNREACHABLE,
+    errno.ENETUNREACH: ConnectionReason.UNREACHABLE,
+    errno.EHOSTDOWN: ConnectionReason.UNREACHABLE,
+    errno.ENETDOWN: ConnectionReason.UNREACHABLE,
+    errno.EADDRNOTAVAIL: ConnectionReason.UNREACHABLE,
+}
+
+_CLOSED_FOR: dict[int, ConnectionReason] = {
+    CloseReason.EOF: ConnectionReason.CLOSED,
+    CloseReason.TIMEOUT: ConnectionReason.TIMED_OUT,
+    CloseReason.BY_US: ConnectionReason.LEFT,
+    CloseReason.IDLE: ConnectionReason.LEFT,
+}
 
 _FOREIGN = (
     (b"HTTP/", "an HTTP server"),
@@ -58,6 +83,23 @@ def say(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
+
+
+def reason_of(error: BaseException | None) -> ConnectionReason:
+    """Return why a connection failed or broke; `error` is None if the other side closed it."""
+    if error is None:
+        return ConnectionReason.CLOSED
+    if isinstance(error, KafkaConnectionError):
+        return error.reason
+    if isinstance(error, TimeoutError) and not getattr(error, "errno", None):
+        return ConnectionReason.TIMED_OUT
+    code = error.errno if isinstance(error, OSError) else None
+    return ConnectionReason.OTHER if code is None else _REASONS.get(code, ConnectionReason.OTHER)
+
+
+def reason_of_close(reason: int) -> ConnectionReason:
+    """Return what it means for a request without an answer why its link was closed."""
+    return _CLOSED_FOR.get(reason, ConnectionReason.OTHER)
 
 
 def lost_error(where: str, error: BaseException | None, awaited: str, hint: str) -> KafkaError:
@@ -80,8 +122,11 @@ def lost_error(where: str, error: BaseException | None, awaited: str, hint: str)
         closed = isinstance(error, ConnectionError)
         text = f"{where}: {say(error)}{instead}{hint if closed else ''}"
     keeps_class = isinstance(error, (ProtocolError, UnsupportedVersionError, *REFUSALS))
-    kind: type[Any] = type(error) if keeps_class else KafkaConnectionError
-    failure: KafkaError = kind(text)
+    failure: KafkaError
+    if keeps_class and isinstance(error, KafkaError):
+        failure = reworded(error, text)
+    else:
+        failure = KafkaConnectionError(text, reason=reason_of(error))
     failure.__cause__ = error
     return failure
 
@@ -98,8 +143,14 @@ def round_error(what: str, errors: Sequence[KafkaError]) -> KafkaError:
     refused = next((failure for failure in errors if isinstance(failure, REFUSALS)), None)
     tried = "; ".join(map(str, errors[:5])) or "no address"
     did = "answered" if refused is None else "accepted this client"
-    kind = KafkaConnectionError if refused is None else type(refused)
-    error: KafkaError = kind(f"{what}: none of {len(errors)} addresses {did}: {tried}")
+    text = f"{what}: none of {len(errors)} addresses {did}: {tried}"
+    reasons = set(map(reason_of, errors)) or {ConnectionReason.UNRESOLVED}
+    error: KafkaError
+    if refused is not None:
+        error = reworded(refused, text)
+    else:
+        common = reasons.pop() if len(reasons) == 1 else ConnectionReason.SEVERAL
+        error = KafkaConnectionError(text, reason=common)
     error.__cause__ = refused or (errors[-1] if errors else None)
     return error
 
@@ -173,7 +224,8 @@ def close_error(
                 f"sent an answer to nothing in flight (correlation id {number}){instead}"
             )
         case CloseReason.BY_US | CloseReason.IDLE:
-            return KafkaConnectionError("was left: this client closed the connection")
+            text = "was left: this client closed the connection"
+            return KafkaConnectionError(text, reason=ConnectionReason.LEFT)
 
 
 def misfit_error(

@@ -33,7 +33,14 @@ from kafka_fast.control.connections.link_errors import lost_error
 from kafka_fast.control.connections.negotiation import Negotiation, NodeVersions
 from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.messages import DoWork, OpenGate, SendRaw, pause_seconds
-from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, KafkaTimeoutError, broker_error
+from kafka_fast.errors import (
+    BrokerError,
+    ErrorCode,
+    KafkaError,
+    KafkaTimeoutError,
+    broker_error,
+    reworded,
+)
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger
 
@@ -249,7 +256,7 @@ class LinkSetup:
 
     def _named(self, error: KafkaError, cause: BaseException | None) -> KafkaError:
         """Return an error whose text begins with the name of the other side."""
-        named = type(error)(f"{self._where} {error}")
+        named = reworded(error, f"{self._where} {error}")
         named.__cause__ = cause
         return named
 

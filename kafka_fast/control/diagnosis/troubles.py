@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import enum
 import logging
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
@@ -25,8 +24,10 @@ from kafka_fast.control.diagnosis.outages import QUIET, Outages, says_only_away
 from kafka_fast.control.messages import LinkClosed
 from kafka_fast.errors import (
     BrokerError,
+    ConnectionReason,
     CoordinatorLoadInProgress,
     ErrorCode,
+    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     ProtocolError,
@@ -324,10 +325,20 @@ def _is_bootstrap(subject: Subject) -> bool:
 
 
 def _goes_on(trouble: Trouble, error: KafkaError, now: float) -> bool:
-    """Tell whether an error continues a row. Its text may differ in numbers, such as seconds."""
-    if trouble.is_over or now - trouble.at >= QUIET or type(trouble.error) is not type(error):
+    """Tell whether an error continues a row: it is of the same kind, whatever its text says."""
+    if trouble.is_over or now - trouble.at >= QUIET:
         return False
-    return re.sub(r"\d+", "", str(trouble.error)) == re.sub(r"\d+", "", str(error))
+    return _kind(trouble.error) == _kind(error)
+
+
+def _kind(error: KafkaError) -> tuple[type[KafkaError], int | ConnectionReason | None]:
+    """Return what makes two errors of one subject the same: the class, and its code if it has one.
+
+    A text is no key: it names the address that was tried last, and how long that took.
+    """
+    if isinstance(error, BrokerError):
+        return type(error), error.code
+    return type(error), error.reason if isinstance(error, KafkaConnectionError) else None
 
 
 def _patience(subject: Subject, error: KafkaError) -> float:

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.connections.backoff import Backoff
 from kafka_fast.control.connections.connections import Connections
+from kafka_fast.control.connections.link_errors import reason_of
 from kafka_fast.control.connections.links import Link
 from kafka_fast.control.diagnosis.troubles import About, Reason, last_trouble, timeout_error
 from kafka_fast.control.metadata.cluster import Cluster
@@ -401,7 +402,9 @@ class Requester:
                 self._try_again(call, item, error, now)
             else:
                 what = call.call.describe(item.key)
-                unknown = KafkaConnectionError(f"{what} may or may not have been done: {error}")
+                unknown = KafkaConnectionError(
+                    f"{what} may or may not have been done: {error}", reason=reason_of(error)
+                )
                 unknown.__cause__ = error
                 self._fail(call, item, unknown, now)
 

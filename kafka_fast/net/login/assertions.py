@@ -14,7 +14,12 @@ from typing import Any, TypeAlias
 from kafka_fast.config.security._security_settings import OidcSettings
 from kafka_fast.control.authentication.peer_text import as_told
 from kafka_fast.control.authentication.revealing import revealed
-from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
+from kafka_fast.errors import (
+    AuthenticationError,
+    ConfigError,
+    ConnectionReason,
+    KafkaConnectionError,
+)
 from kafka_fast.net.login.jwt import ALGORITHMS, sign
 from kafka_fast.net.login.packages import require_package
 
@@ -49,7 +54,10 @@ def _text_of(path: str) -> str | KafkaConnectionError:
     try:
         text = Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:  # it may be written anew just now
-        return KafkaConnectionError(f"needs an assertion for a token: {as_told(str(error))}")
+        return KafkaConnectionError(
+            f"needs an assertion for a token: {as_told(str(error))}",
+            reason=ConnectionReason.LOGIN,
+        )
     except UnicodeDecodeError:
         text = ""
     return text or AuthenticationError(f"needs an assertion for a token, and {path} holds none")
@@ -78,7 +86,10 @@ def _signed(settings: OidcSettings, now: float) -> str | KafkaConnectionError:
     except KafkaConnectionError as error:
         return error
     except OSError as error:
-        return KafkaConnectionError(f"needs an assertion for a token: {as_told(str(error))}")
+        return KafkaConnectionError(
+            f"needs an assertion for a token: {as_told(str(error))}",
+            reason=ConnectionReason.LOGIN,
+        )
     except ConfigError as error:
         return AuthenticationError(f"needs an assertion for a token: {error}")
 

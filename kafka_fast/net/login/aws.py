@@ -19,7 +19,7 @@ from kafka_fast.control.authentication.aws_msk_iam import (
     region_of,
 )
 from kafka_fast.control.authentication.peer_text import as_told
-from kafka_fast.errors import AuthenticationError, KafkaConnectionError
+from kafka_fast.errors import AuthenticationError, ConnectionReason, KafkaConnectionError
 from kafka_fast.net.login.packages import require_package
 from kafka_fast.secret import Secret
 
@@ -112,7 +112,9 @@ class AwsLogin:
                     return AuthenticationError("needs AWS credentials, and botocore finds none")
                 frozen = self._found.get_frozen_credentials()
         except (NotConnectedError, HTTPClientError) as error:
-            return KafkaConnectionError(f"needs AWS credentials: {as_told(str(error))}")
+            return KafkaConnectionError(
+                f"needs AWS credentials: {as_told(str(error))}", reason=ConnectionReason.LOGIN
+            )
         except (BotoCoreError, ClientError) as error:
             return AuthenticationError(f"needs AWS credentials: {as_told(str(error))}")
         if not frozen.access_key or not frozen.secret_key:

@@ -17,7 +17,12 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from kafka_fast.control.authentication.peer_text import as_told
-from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
+from kafka_fast.errors import (
+    AuthenticationError,
+    ConfigError,
+    ConnectionReason,
+    KafkaConnectionError,
+)
 from kafka_fast.values import Value
 
 __all__ = ["REPLY_MAX", "TIMEOUT", "Reply", "TokenEndpoint"]
@@ -111,13 +116,17 @@ class TokenEndpoint:
             )
         except OSError as error:
             why = as_told(str(error) or type(error).__name__)
-            return KafkaConnectionError(f"needs a token, and {self.shown} cannot be asked: {why}")
+            return self._not_reached(f"cannot be asked: {why}")
         except http.client.IncompleteRead:
-            return KafkaConnectionError(f"needs a token, and {self.shown} stopped in its answer")
+            return self._not_reached("stopped in its answer")
         except _TooLongError:
             return self._refused(f"sent more than {REPLY_MAX} bytes")
         except (http.client.HTTPException, ValueError) as error:
             return self._refused(f"does not answer in HTTP ({type(error).__name__})")
+
+    def _not_reached(self, what: str) -> KafkaConnectionError:
+        text = f"needs a token, and {self.shown} {what}"
+        return KafkaConnectionError(text, reason=ConnectionReason.LOGIN)
 
     def _refused(self, what: str) -> AuthenticationError:
         return AuthenticationError(f"needs a token, and {self.shown} {what}")
@@ -170,9 +179,7 @@ class TokenEndpoint:
             body = response.read()
         fields = _object(body) if _is_json(response) else None
         if response.status in MAY_PASS:
-            return KafkaConnectionError(
-                f"needs a token, and {self.shown} answered {_problem(response, fields)}"
-            )
+            return self._not_reached(f"answered {_problem(response, fields)}")
         if 300 <= response.status < 400:
             return self._refused(f"answered {response.status}: redirects are not followed")
         if response.status != 200:

@@ -17,7 +17,12 @@ from kafka_fast.config.security._security_settings import SaslSettings
 from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT
 from kafka_fast.control.authentication.oauthbearer import Token
 from kafka_fast.control.connections.backoff import Backoff
-from kafka_fast.errors import AuthenticationError, KafkaConnectionError, fresh_copy
+from kafka_fast.errors import (
+    AuthenticationError,
+    ConnectionReason,
+    KafkaConnectionError,
+    fresh_copy,
+)
 from kafka_fast.instants import LONG_AGO
 from kafka_fast.logs import get_logger, in_seconds
 from kafka_fast.values import Value
@@ -143,7 +148,7 @@ class TokenCache:
             error = others.exception(WORK_TIMEOUT)
         except NotDoneError:
             text = f"needs a token: {self._what}, for more than {WORK_TIMEOUT:g} s"
-            raise KafkaConnectionError(text) from None
+            raise KafkaConnectionError(text, reason=ConnectionReason.LOGIN) from None
         if error is None:
             return others.result()
         # Threads that raise one object would write into each other's traceback.

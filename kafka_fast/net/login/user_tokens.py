@@ -10,7 +10,7 @@ from typing import Any
 from kafka_fast.control.authentication.oauthbearer import Token
 from kafka_fast.control.authentication.peer_text import as_told
 from kafka_fast.control.authentication.revealing import failed_function
-from kafka_fast.errors import AuthenticationError, KafkaConnectionError
+from kafka_fast.errors import AuthenticationError, ConnectionReason, KafkaConnectionError
 from kafka_fast.net.login.jwt import number, token_from
 from kafka_fast.net.login.tokens import FetchToken
 
@@ -120,7 +120,8 @@ def _read(path: str) -> Token | KafkaConnectionError:
         text = data.decode().strip()
     except OSError as error:  # it may be written anew just now
         return KafkaConnectionError(
-            f"needs a token, and its file cannot be read: {as_told(str(error))}"
+            f"needs a token, and its file cannot be read: {as_told(str(error))}",
+            reason=ConnectionReason.LOGIN,
         )
     except UnicodeDecodeError:
         text = ""

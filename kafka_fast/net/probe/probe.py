@@ -29,7 +29,13 @@ from kafka_fast.control.messages import (
     ResolveHost,
     SendRaw,
 )
-from kafka_fast.errors import AuthenticationError, KafkaConnectionError, KafkaError, TlsError
+from kafka_fast.errors import (
+    AuthenticationError,
+    ConnectionReason,
+    KafkaConnectionError,
+    KafkaError,
+    TlsError,
+)
 from kafka_fast.net.host import Addresses
 from kafka_fast.net.probe.findings import Probed, Step
 from kafka_fast.net.probe.handshake import WatchedHandshakes
@@ -255,7 +261,7 @@ class Probe:
             result = done.get(timeout=self._timeout)
         except queue.Empty:
             what = f"waits for a login: {command.work.what}, for more than {self._timeout:g} s"
-            result = KafkaConnectionError(what)
+            result = KafkaConnectionError(what, reason=ConnectionReason.LOGIN)
         self._connection.handle_work_done(command.link_id, result, time.monotonic())
 
     def _ask_metadata(self, versions: NodeVersions) -> None:

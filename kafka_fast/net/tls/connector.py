@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_fast.config.security._security_settings import TlsSettings
-from kafka_fast.errors import KafkaConnectionError, TlsError
+from kafka_fast.errors import ConnectionReason, KafkaConnectionError, TlsError
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls.causes import Failure, lost, refused
@@ -151,5 +151,12 @@ def told(failure: Failure, host: str, protocol: str) -> OSError:
     Who waits for a link hears of a `TlsError` at once. A handshake that was lost is begun again.
     """
     if failure.is_loss:
-        return KafkaConnectionError(lost(failure, protocol))
+        return KafkaConnectionError(lost(failure, protocol), reason=_reason(failure))
     return TlsError(refused(failure, host, protocol))
+
+
+def _reason(failure: Failure) -> ConnectionReason:
+    """Return how a handshake was lost."""
+    if failure.is_late:
+        return ConnectionReason.TIMED_OUT
+    return ConnectionReason.RESET if failure.error else ConnectionReason.CLOSED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pytest
@@ -9,16 +10,21 @@ import pytest
 from kafka_fast.control.connections.link_errors import (
     close_error,
     foreign_protocol,
+    lost_error,
     misfit_error,
+    reason_of_close,
+    round_error,
     say,
     unreadable,
 )
 from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit
 from kafka_fast.errors import (
+    ConnectionReason,
     KafkaConnectionError,
     KafkaTimeoutError,
     MalformedError,
     ProtocolError,
+    TlsError,
 )
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.records.fetch import (
@@ -206,3 +212,57 @@ def test_an_answer_that_cannot_be_read_keeps_its_class(kind: type[ProtocolError]
     error = unreadable(FETCH, 13, kind("too deep"))
     assert type(error) is kind
     assert str(error) == "answered Fetch v13 with what cannot be read: too deep"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (None, ConnectionReason.CLOSED),
+        (OSError(errno.ECONNREFUSED, "refused"), ConnectionReason.REFUSED),
+        (OSError(errno.ECONNRESET, "reset"), ConnectionReason.RESET),
+        (OSError(errno.EPIPE, "pipe"), ConnectionReason.RESET),
+        (OSError(errno.ENETUNREACH, "no way"), ConnectionReason.UNREACHABLE),
+        (OSError(errno.ETIMEDOUT, "late"), ConnectionReason.TIMED_OUT),
+        (OSError(errno.EMFILE, "too many"), ConnectionReason.OTHER),
+        (KafkaTimeoutError("late"), ConnectionReason.TIMED_OUT),
+        (
+            KafkaConnectionError("left", reason=ConnectionReason.LEFT),
+            ConnectionReason.LEFT,
+        ),
+        (RuntimeError("what"), ConnectionReason.OTHER),
+    ],
+)
+def test_a_lost_link_has_its_reason(error: BaseException | None, reason: ConnectionReason) -> None:
+    lost = lost_error("node 1", error, "", "")
+    assert isinstance(lost, KafkaConnectionError)
+    assert lost.reason is reason
+
+
+@pytest.mark.parametrize(
+    ("reasons", "common"),
+    [
+        ([], ConnectionReason.UNRESOLVED),
+        ([ConnectionReason.REFUSED] * 2, ConnectionReason.REFUSED),
+        ([ConnectionReason.REFUSED, ConnectionReason.CLOSED], ConnectionReason.SEVERAL),
+    ],
+)
+def test_a_round_over_addresses_has_their_common_reason(
+    reasons: list[ConnectionReason], common: ConnectionReason
+) -> None:
+    errors = [KafkaConnectionError("no", reason=reason) for reason in reasons]
+    error = round_error("node 1", errors)
+    assert isinstance(error, KafkaConnectionError)
+    assert error.reason is common
+
+
+def test_a_refusal_among_addresses_keeps_its_class() -> None:
+    error = round_error("node 1", [KafkaConnectionError("no"), TlsError("expired")])
+    assert type(error) is TlsError
+    assert str(error) == "node 1: none of 2 addresses accepted this client: no; expired"
+
+
+def test_a_request_without_an_answer_has_the_reason_of_its_link() -> None:
+    assert reason_of_close(CloseReason.EOF) is ConnectionReason.CLOSED
+    assert reason_of_close(CloseReason.IDLE) is ConnectionReason.LEFT
+    assert reason_of_close(CloseReason.BAD_FRAME) is ConnectionReason.OTHER
+    assert reason_of_close(0) is ConnectionReason.OTHER

@@ -27,6 +27,7 @@ from kafka_fast.control.diagnosis.troubles import (
     timeout_error,
 )
 from kafka_fast.errors import (
+    ConnectionReason,
     KafkaConnectionError,
     KafkaError,
     MalformedError,
@@ -40,7 +41,10 @@ from kafka_fast.types import TopicPartition
 
 T0 = TopicPartition("t", 0)
 NODE_1 = ConnectionKey(Role.DATA, 1)
-REFUSED = KafkaConnectionError("node 1 at h:9092: Connection refused")
+REFUSED = KafkaConnectionError(
+    "node 1 at h:9092: Connection refused", reason=ConnectionReason.REFUSED
+)
+RESET = KafkaConnectionError("reset", reason=ConnectionReason.RESET)
 
 
 @pytest.fixture
@@ -61,7 +65,7 @@ def test_a_row_of_the_same_is_one_warning(
 
 @pytest.mark.parametrize(
     ("error", "after"),
-    [(KafkaConnectionError("reset"), 1.0), (MalformedError(str(REFUSED)), 1.0), (REFUSED, QUIET)],
+    [(RESET, 1.0), (MalformedError(str(REFUSED)), 1.0), (REFUSED, QUIET)],
 )
 def test_another_cause_or_a_long_quiet_makes_it_news(
     troubles: Troubles, caplog: pytest.LogCaptureFixture, error: KafkaError, after: float
@@ -70,6 +74,33 @@ def test_another_cause_or_a_long_quiet_makes_it_news(
     troubles.note(NODE_1, error, after)
     assert len(caplog.messages) == 2
     assert str(troubles.of(NODE_1)) == str(error)
+
+
+def test_the_same_in_other_words_is_no_news(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: the addresses of a host, in another order each time, were news each time."""
+    reason = ConnectionReason.TIMED_OUT
+    for text in ("[::1]: 980 ms; 127.0.0.1: 1.1 s", "127.0.0.1: 1.2 s; [::1]: 1.2 s"):
+        error = KafkaConnectionError(f"node 1: none of 2 addresses answered: {text}", reason=reason)
+        troubles.note(NODE_1, error, 1.0)
+    for name in ("a", "b"):
+        troubles.note("t", broker_error(7, f"ListOffsets of {name}-0"), 1.0)
+    assert len(caplog.messages) == 2
+    trouble = troubles.of(NODE_1)
+    assert trouble is not None
+    assert trouble.tries == 2
+
+
+def test_another_code_in_the_same_words_is_news(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: two codes that this client does not know differ in nothing but numbers."""
+    for code in (900, 901):
+        troubles.note("t", broker_error(code), 1.0)
+    for reason in (ConnectionReason.REFUSED, ConnectionReason.UNREACHABLE):
+        troubles.note(NODE_1, KafkaConnectionError("node 1 does not answer", reason=reason), 1.0)
+    assert len(caplog.messages) == 4
 
 
 def test_success_makes_the_next_one_news(
@@ -156,13 +187,16 @@ def test_a_wait_in_vain_has_text_and_cause_and_can_be_pickled(troubles: Troubles
 def test_what_both_connections_to_bootstrap_servers_meet_is_told_once(
     troubles: Troubles, caplog: pytest.LogCaptureFixture
 ) -> None:
-    refused = [KafkaConnectionError(f"127.0.0.1:{port}: refused") for port in (1, 2)]
+    refused = [
+        KafkaConnectionError(f"{host}:9092: refused", reason=ConnectionReason.REFUSED)
+        for host in ("one", "two")
+    ]
     for now in (1.0, 2.0):
         troubles.note(BOOTSTRAP, refused[0], now)
         troubles.note(SECOND_BOOTSTRAP, refused[1], now)
-    assert [record.getMessage() for record in caplog.records] == ["127.0.0.1:1: refused"]
-    troubles.note(SECOND_BOOTSTRAP, KafkaConnectionError("another matter"), 3.0)
-    assert [record.getMessage() for record in caplog.records][1:] == ["another matter"]
+    assert [record.getMessage() for record in caplog.records] == ["one:9092: refused"]
+    troubles.note(SECOND_BOOTSTRAP, RESET, 3.0)
+    assert [record.getMessage() for record in caplog.records][1:] == ["reset"]
 
 
 def test_what_cannot_be_read_is_not_kept(troubles: Troubles) -> None:
