@@ -154,11 +154,22 @@ IN_WORLDS = {
 }
 """What the simulation may import of RESTRICTED: in it a seed decides everything."""
 
+NOT_FOR_USERS_THREADS = (
+    "control.client_control",
+    "control.connections",
+    "control.diagnosis.silence",
+    "control.in_flight_requests",
+    "control.metadata",
+    "control.requests",
+)
+"""The control plane's state: users' threads read it through `control.view` only."""
+
 APART = {
     "dataplane.fetch": ("dataplane.produce",),
     "dataplane.produce": ("dataplane.fetch",),
     "sending": ("dataplane.fetch", "sending.bulk"),
     "records": ("dataplane.produce",),
+    **dict.fromkeys(("producer", "consumer", "aio", "net.waiting"), NOT_FOR_USERS_THREADS),
 }
 """Package of one side -> what it does not import, though its layer might. `core` turns both."""
 

@@ -147,6 +147,16 @@ def test_a_clean_tree_is_clean(tmp_path: Path) -> None:
             "from kafka_fast.dataplane.produce import _queues",
             "_a.pyx:1: records must not import dataplane.produce",
         ),
+        (
+            "consumer/a.py",
+            "from kafka_fast.control.metadata.cluster import Cluster",
+            "a.py:1: consumer must not import control.metadata",
+        ),
+        (
+            "net/waiting/a.py",
+            "from kafka_fast.control.client_control import ClientControl",
+            "a.py:1: net.waiting must not import control.client_control",
+        ),
         ("errors.py", "from kafka_fast import net", "errors must not import net"),
         ("__init__.py", "from kafka_fast.net import x", "kafka_fast must not import net"),
         (

@@ -84,7 +84,7 @@ class ConsumerCore(ClientCore[ConsumerCommand, OwnEvent]):
             undo.callback(plane.shut_down)
             self.streams = host.make_streams(plane, **fetch_limits(settings))
             super().__init__(client_id, host, control, plane)
-            self.waits = Waits(control, host.now, host.callers, memory=memory)
+            self.waits = Waits(control.view, host.now, host.callers, memory=memory)
             self.queries = ConsumerQueries(control, self.waits, self.call)
             self.topics = ConsumerTopics(control, self.waits, host, self.call)
             self.reading = Reading(settings, control, self.streams, self.waits, host, self.call)
@@ -104,7 +104,7 @@ class ConsumerCore(ClientCore[ConsumerCommand, OwnEvent]):
             **self.streams.stats(),
             "unreadable_batches": intake.unreadable_batches,
             "refused_records": intake.refused_records,
-            **self.control.troubles.stats(),
+            **self.control.view.stats(),
             "nodes": self.plane.node_stats(),
         }
 

@@ -14,7 +14,6 @@ from kafka_fast.config import LATEST, ConsumerSettings
 from kafka_fast.consumer.reading.intake import Intake
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.diagnosis import ANSWER_GRACE
-from kafka_fast.control.diagnosis.silence import around, of_pause
 from kafka_fast.logs import LONG, ClientLog, LongWait, Waiting, some_of
 from kafka_fast.types import TopicPartition
 
@@ -37,7 +36,7 @@ class Idle:
         """
         self._control = control
         self._intake = intake
-        self._wait = LongWait(ClientLog("kafka_fast.consumer", control.context.client_id))
+        self._wait = LongWait(ClientLog("kafka_fast.consumer", control.view.client_id))
         self._fetch_max_wait = settings.fetch_max_wait
         self._begins_at_end = settings.auto_offset_reset == LATEST
         self._began = 0.0
@@ -75,7 +74,7 @@ class Idle:
         ]
         if held_up:
             return self._held_up(held_up, now)
-        paused = of_pause(self._control.cluster, self._control.connections, active, now)
+        paused = self._control.view.pause(active, now)
         if paused is not None:
             return Waiting(f"waiting for records of {paused.text}", logging.INFO, "quota")
         behind = [partition for partition in active if not self._intake.is_at_end(partition)]
@@ -95,7 +94,7 @@ class Idle:
         return Waiting(text, logging.INFO, END)
 
     def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
-        if all(self._control.cluster.is_absent(partition.topic) for partition in partitions):
+        if all(self._control.view.is_absent(partition.topic) for partition in partitions):
             return None  # `Topics` says so
         why = self._control.why_waiting(partitions, now)
         return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
@@ -104,7 +103,7 @@ class Idle:
         """Add the latest troubles with brokers to a warning, unless its text names them."""
         if waiting is None or waiting.level < logging.WARNING:
             return waiting
-        troubles = around(self._control.connections, now, now - LONG)
+        troubles = self._control.view.around(now, now - LONG)
         more = [
             trouble.text
             for trouble in troubles

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.diagnosis.silence import of_topic, topic_wait
-from kafka_fast.control.metadata.metadata import TopicName, partition_infos
+from kafka_fast.control.view import TopicName
 from kafka_fast.errors import KafkaTimeoutError
-from kafka_fast.logs import ClientLog, Waiting, in_seconds
+from kafka_fast.logs import Waiting, in_seconds
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
 from kafka_fast.net.waiting.steps import Steps
@@ -24,16 +23,15 @@ class ConsumerTopics(TopicWaits):
     """The questions about topics of one consumer's user."""
 
     def __init__(self, control: ConsumerControl, waits: Waits, host: Host, call: Calls) -> None:
-        """Log long waits as `kafka_fast.consumer`, with the client's id.
+        """Take what is asked and waited for.
 
         Args:
-            control: knows the cluster.
+            control: takes what the user wants, and shows the topics that are known.
             waits: knows what ends a wait for an answer.
             host: knows the time.
             call: reaches the control thread.
         """
-        log = ClientLog("kafka_fast.consumer", control.context.client_id)
-        super().__init__(host.now, log, control.connections.refusals)
+        super().__init__(control.view, host.now)
         self._control = control
         self._waits = waits
         self._call = call
@@ -65,8 +63,7 @@ class ConsumerTopics(TopicWaits):
         finally:
             for topic in left:
                 self._give_up(topic)
-        cluster = self._control.cluster
-        return [info for topic in topics for info in partition_infos(cluster.topic(topic))]
+        return [info for topic in topics for info in self._view.partition_infos(topic)]
 
     def all_names(self, deadline: float, *, keep: bool) -> Steps[frozenset[TopicName]]:
         """Ask a broker for the names of all topics, and return them.
@@ -75,8 +72,8 @@ class ConsumerTopics(TopicWaits):
             deadline: when to give up.
             keep: whether the metadata keep all topics afterwards, as a subscribed pattern needs.
         """
-        cluster = self._control.cluster
-        before = cluster.all_topics
+        view, cluster = self._view, self._control.cluster
+        before = view.all_topics
 
         def ask(now: float) -> None:
             cluster.want_all_topics(True)
@@ -85,12 +82,12 @@ class ConsumerTopics(TopicWaits):
         self._call(ask)
 
         def is_told() -> bool:
-            return cluster.all_topics is not before and cluster.all_topics is not None
+            return view.all_topics is not before and view.all_topics is not None
 
         try:
             # `all_topics` may become None first, when the end of an earlier call is handled.
             yield from self._waits.wait_until(is_told, deadline, "asking for all topics")
-            return cluster.all_topics or frozenset()
+            return view.all_topics or frozenset()
         finally:
             if not keep:
                 self._call(lambda now: cluster.want_all_topics(False))
@@ -108,14 +105,12 @@ class ConsumerTopics(TopicWaits):
         return self._waits.ends()
 
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
-        control = self._control
-        reasons = of_topic(control.cluster, control.connections, topic, self._now(), began)
+        reasons = self._view.why_no_topic(topic, self._now(), began)
         limit = self._waits.limit(began, deadline)
         return self._waits.timeout_error(f"no metadata of topic {topic!r} {limit}", began, *reasons)
 
     def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting | None:
-        cluster = self._control.cluster
-        if cluster.is_absent(topic):
+        if self._view.is_absent(topic):
             return None  # the error that says so is about to come
-        text = topic_wait(cluster, self._control.connections, topic, now, began)
+        text = self._view.topic_wait(topic, now, began)
         return Waiting(f"{text}; waiting up to {in_seconds(deadline - began)}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.view import View
 from kafka_fast.errors import WakeupError
 from kafka_fast.net.waiting.callers import Caller, Callers
 from kafka_fast.net.waiting.waits import ClientWaits
@@ -21,7 +21,7 @@ class Waits(ClientWaits):
 
     def __init__(
         self,
-        control: ConsumerControl,
+        view: View,
         now: Callable[[], float],
         callers: Callers,
         *,
@@ -30,12 +30,12 @@ class Waits(ClientWaits):
         """Start without a wakeup or a closing caller: each of them ends waits.
 
         Args:
-            control: knows whether the client can go on, and its troubles with brokers.
+            view: knows whether the client can go on, and its troubles with brokers.
             now: returns monotonic seconds.
             callers: the consumer's users.
             memory: seconds for which a past trouble may be the cause of a timeout.
         """
-        super().__init__(control, now, memory=memory)
+        super().__init__(view, now, memory=memory)
         self.callers = callers
         self._wakeups = 0
         self._claims = threading.Lock()

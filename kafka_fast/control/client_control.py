@@ -45,6 +45,7 @@ from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.discovery import Discovery
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.control.requests.requester import Requester
+from kafka_fast.control.view import View
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 
@@ -114,6 +115,8 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
             self.requester,
             self._call_aside,
         )
+        self.view = View(self)
+        """What users' threads may read. Any thread."""
         self.fatal: KafkaError | None = None
         """Why this client cannot go on. Any thread."""
         self._commands: deque[TransportCommand | CommandT] = deque()

@@ -178,7 +178,7 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
         """Return the state of both planes, and these lines about the links. Any thread."""
         now = self.now()
         head = f"{self.kind} {self.client_id!r} at {self._dump.head_stamp(now)}"
-        return "\n".join([head, self.control.describe(now), *self._describe_own(), *lines])
+        return "\n".join([head, self.control.view.describe(now), *self._describe_own(), *lines])
 
     def _describe_own(self) -> list[str]:
         """Return the state of the user's thread, in lines for people. Any thread."""

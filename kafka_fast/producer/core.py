@@ -140,7 +140,7 @@ class ProducerCore(ClientCore[ProducerCommand, OwnEvent]):
             "pending_records": self.queues.pending(),
             **self.plane.stats(),
             **self.queues.stats(),
-            **self.control.troubles.stats(),
+            **self.control.view.stats(),
             "nodes": self.plane.node_stats(),
             "topics": self.queues.topic_stats(),
         }

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_fast.control.diagnosis.silence import topic_wait
 from kafka_fast.control.diagnosis.troubles import timeout_error
-from kafka_fast.control.metadata.metadata import partition_infos
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import KafkaTimeoutError, UsageError
-from kafka_fast.logs import ClientLog, Waiting, in_seconds
+from kafka_fast.logs import Waiting, in_seconds
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
 from kafka_fast.net.waiting.steps import Steps
@@ -27,17 +25,16 @@ class ProducerTopics(TopicWaits):
     def __init__(
         self, control: ProducerControl, queues: Queues, host: Host, call: Calls, max_block: float
     ) -> None:
-        """Log long waits as `kafka_fast.producer`, with the client's id.
+        """Take what is asked and waited for.
 
         Args:
-            control: knows the cluster.
+            control: takes what callers want, and shows the topics that are known.
             queues: the producer's queues.
             host: knows the time and the control thread.
             call: reaches the control thread.
             max_block: seconds that a caller waits at most.
         """
-        log = ClientLog("kafka_fast.producer", queues.client_id)
-        super().__init__(host.now, log, control.connections.refusals)
+        super().__init__(control.view, host.now)
         self._control = control
         self._queues = queues
         self._host = host
@@ -71,16 +68,16 @@ class ProducerTopics(TopicWaits):
         if not isinstance(topic, str):
             raise TypeError(f"topic must be str, not {type(topic).__name__}")
         self._queues.check_lives()
-        cluster = self._control.cluster
-        known = partition_infos(cluster.topic(topic))
+        view = self._view
+        known = view.partition_infos(topic)
         if known:
             self._call(lambda now: self._control.touch_topics([topic], now))
             return known
         # Wait for the queues as well, so that a send that follows need not wait.
         yield from self._await(
-            topic, lambda: cluster.partition_count(topic) and self._queues.partition_count(topic)
+            topic, lambda: view.partition_count(topic) and self._queues.partition_count(topic)
         )
-        return partition_infos(cluster.topic(topic))
+        return view.partition_infos(topic)
 
     def _await(self, topic: str, is_known: Callable[[], object]) -> Steps[None]:
         self._queues.check_may_wait()
@@ -106,8 +103,8 @@ class ProducerTopics(TopicWaits):
 
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
         what = f"no metadata of topic {topic!r} after max.block.ms ({self._max_block * 1000:.0f})"
-        return timeout_error(what, *self._control.why_no_topic(topic, self._now(), began))
+        return timeout_error(what, *self._view.why_no_topic(topic, self._now(), began))
 
     def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting:
-        text = topic_wait(self._control.cluster, self._control.connections, topic, now, began)
+        text = self._view.topic_wait(topic, now, began)
         return Waiting(f"{text}; waiting up to max.block.ms ({in_seconds(self._max_block)})")

@@ -244,7 +244,7 @@ class Membership:
             case MemberFailed(error):
                 raise fresh_copy(error)
             case TopicFailed(error, topic):
-                if self._core.control.cluster.error(topic) == error.code:
+                if self._core.control.view.topic_error(topic) == error.code:
                     raise fresh_copy(error)
 
     def _revoke(self, revocation: RevokeWanted, deadline: float) -> Steps[None]:

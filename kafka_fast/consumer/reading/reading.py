@@ -74,7 +74,7 @@ class Reading:
         """
         self._settings = settings
         self._control = control
-        self._log = ClientLog("kafka_fast.consumer", control.context.client_id)
+        self._log = ClientLog("kafka_fast.consumer", control.view.client_id)
         self._streams = streams
         self._waits = waits
         self._now = host.now

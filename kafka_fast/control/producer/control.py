@@ -23,8 +23,6 @@ from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.connections.connection_key import ConnectionKey
 from kafka_fast.control.connections.connection_outputs import ConnectionFailed
 from kafka_fast.control.connections.links import Link
-from kafka_fast.control.diagnosis.silence import of_topic
-from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import NO_LEADER, ClusterChanges, LeaderHint
@@ -144,12 +142,6 @@ class ProducerControl(ClientControl[ProducerSettings, ProducerCommand, OwnEvent]
             for link in list(self.links.ready)
         ]
         return lines
-
-    def why_no_topic(self, topic: str, now: float, since: float) -> list[Reason]:
-        """Return why nothing is known of a topic that was asked for at `since`. Any thread."""
-        if self.fatal is not None:
-            return [Reason(str(self.fatal), self.fatal)]
-        return of_topic(self.cluster, self.connections, topic, now, since)
 
     def says_what_waits(self) -> bool:
         """Tell whether the log already says what records wait for. Any thread."""

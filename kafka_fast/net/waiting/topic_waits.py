@@ -12,26 +12,25 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from kafka_fast.control.connections.refusals import Refusals
+from kafka_fast.control.view import View
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, fresh_copy
-from kafka_fast.logs import Log, LongWait, Waiting
+from kafka_fast.logs import ClientLog, LongWait, Waiting
 from kafka_fast.net.waiting.steps import Steps, Wait
 
 
 class TopicWaits(ABC):
     """The waits of one client's callers; a subclass knows the client."""
 
-    def __init__(self, now: Callable[[], float], log: Log, refusals: Refusals) -> None:
+    def __init__(self, view: View, now: Callable[[], float]) -> None:
         """Start with no caller waiting and no topic settled.
 
         Args:
+            view: of the client. A long wait is logged as `kafka_fast.<kind>`, with its id.
             now: returns monotonic seconds.
-            log: gets a line about each long wait.
-            refusals: of the client's connections.
         """
-        self._refusals = refusals
+        self._view = view
         self._now = now
-        self._log = log
+        self._log = ClientLog(f"kafka_fast.{view.kind}", view.client_id)
         self._settled: dict[str, KafkaError | None] = {}
         self._waiting: dict[str, int] = {}  # callers by topic, under `_counting`
         self._counting = threading.RLock()  # reentrant: a signal handler may wait as well
@@ -112,7 +111,7 @@ class TopicWaits(ABC):
         began = self._now()
         long = LongWait(self._log)
         ends = self._ends()
-        refusals = self._refusals.watch()
+        refusals = self._view.watch_refusals()
         while True:
             if is_known is not None and is_known():
                 return

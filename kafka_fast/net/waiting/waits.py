@@ -3,8 +3,8 @@
     kf-control ── Answer.set ──► wait ──► the result, or an error that is raised
     deadline, close(), a client that cannot go on ──► raise
 
-Written once, over any `ClientControl`. A kind of client that has more ways to end a wait extends
-`ClientWaits` by them; a consumer's are in `consumer/waits.py`.
+Written once, over the `View` of any client. A kind of client that has more ways to end a wait
+extends `ClientWaits` by them; a consumer's are in `consumer/waits.py`.
 
 Thread: the user's unless said otherwise.
 """
@@ -14,10 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from kafka_fast.control.client_control import ClientControl
-from kafka_fast.control.connections.refusals import RefusalWatch
-from kafka_fast.control.diagnosis.silence import around
 from kafka_fast.control.diagnosis.troubles import Reason, timeout_error
+from kafka_fast.control.view import RefusalWatch, View
 from kafka_fast.errors import InternalError, KafkaError, KafkaTimeoutError, WakeupError, fresh_copy
 from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
 from kafka_fast.net.waiting.interruption import Interruption
@@ -63,18 +61,16 @@ class Answer(Generic[T]):
 class ClientWaits:
     """The waits of one client's users."""
 
-    def __init__(
-        self, control: ClientControl[Any, Any, Any], now: Callable[[], float], *, memory: float
-    ) -> None:
+    def __init__(self, view: View, now: Callable[[], float], *, memory: float) -> None:
         """Start without a failure or an end: each of them ends waits.
 
         Args:
-            control: knows whether the client can go on, and its troubles with brokers.
+            view: knows whether the client can go on, and its troubles with brokers.
             now: returns monotonic seconds.
             memory: seconds for which a past trouble may be the cause of a timeout.
         """
-        self._control = control
-        self._log = ClientLog(f"kafka_fast.{control.kind}", control.context.client_id)
+        self._view = view
+        self._log = ClientLog(f"kafka_fast.{view.kind}", view.client_id)
         self._now = now
         self._memory = memory
         self._failure: InternalError | None = None
@@ -167,7 +163,7 @@ class ClientWaits:
 
     def watch_refusals(self) -> RefusalWatch:
         """Return what looks out for refused logins and certificates from now on."""
-        return self._control.connections.refusals.watch()
+        return self._view.watch_refusals()
 
     def ends(self, *, may_wake: bool = True) -> Callable[[], bool]:
         """Return a function that tells whether `check` would raise for this caller.
@@ -179,7 +175,7 @@ class ClientWaits:
             self._is_closed
             or is_called_off()
             or self._failure is not None
-            or self._control.fatal is not None
+            or self._view.fatal is not None
         )
 
     def _calls_off(self) -> Callable[[], bool]:
@@ -199,7 +195,7 @@ class ClientWaits:
             missing: what the answer still lacks; None: not known.
         """
         reasons = [] if missing is None else [missing]
-        reasons += around(self._control.connections, now, min(began, now - self._memory))
+        reasons += self._view.around(now, min(began, now - self._memory))
         why = "; ".join(reason.text for reason in reasons if reason.text)
         limit = "" if deadline - began > NO_LIMIT else f" up to {in_seconds(deadline - began)}"
         return Waiting(f"{what}: waiting{limit}" + (f"; {why}" if why else ""))
@@ -219,8 +215,8 @@ class ClientWaits:
         if may_wake:
             self.check_wakeup()
         self.check_runs()
-        if self._control.fatal is not None:
-            raise fresh_copy(self._control.fatal)
+        if self._view.fatal is not None:
+            raise fresh_copy(self._view.fatal)
 
     def check_wakeup(self) -> None:
         """Raise WakeupError if another caller has ended the wait. Here: there is no such call."""
@@ -228,7 +224,7 @@ class ClientWaits:
     def check_closed(self) -> None:
         """Raise WakeupError if the client was closed, by a signal handler or a listener."""
         if self._is_closed:
-            raise WakeupError(f"the {self._control.kind} was closed meanwhile")
+            raise WakeupError(f"the {self._view.kind} was closed meanwhile")
 
     def check_runs(self) -> None:
         """Raise if the control thread has failed."""
@@ -247,9 +243,7 @@ class ClientWaits:
         """
         now = self._now()
         since = now - self._memory
-        troubles = around(
-            self._control.connections, now, since if began is None else min(began, since)
-        )
+        troubles = self._view.around(now, since if began is None else min(began, since))
         known = [reason for reason in reasons if reason is not None]
         said = "; ".join(reason.text for reason in known)
         # A trouble whose error a reason names is not named again.

@@ -11,6 +11,7 @@ import pytest
 from kafka_fast.config import consumer_settings
 from kafka_fast.consumer import idle
 from kafka_fast.control.diagnosis.troubles import Reason
+from kafka_fast.control.view import View
 from kafka_fast.logs import LONG, Waiting
 from kafka_fast.types import TopicPartition
 
@@ -31,6 +32,7 @@ class World:
             why_waiting=lambda *_: Reason("t-0 (it looks up where to start)"),
             connections=None,
         )
+        control.view = View(control)
         settings = consumer_settings({"bootstrap.servers": "b", "group.id": "g"}, {})
         self.idle = idle.Idle(control, cast("Any", self), settings)
 
@@ -39,7 +41,7 @@ class World:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(idle, "around", lambda *_: ())
+    monkeypatch.setattr(View, "around", lambda *_: [])
     return World()
 
 

@@ -11,6 +11,7 @@ from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.connections.links import Links
 from kafka_fast.control.connections.refusals import Refusals
 from kafka_fast.control.metadata.cluster import TopicName
+from kafka_fast.control.view import View
 from kafka_fast.net.waiting.callers import Threads
 from kafka_fast.net.waiting.steps import Request, run_steps
 
@@ -57,8 +58,9 @@ def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -
         connections=connections,
         context=SimpleNamespace(client_id="me"),
     )
+    control.view = View(control)
     host: Any = SimpleNamespace(now=lambda: 0.0)
-    waits = Waits(control, host.now, Threads(), memory=30.0)
+    waits = Waits(control.view, host.now, Threads(), memory=30.0)
     call: Any = late.call
     topics = ConsumerTopics(control, waits, host, call)
     for _ in range(2):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.consumer.waits import Waits
+from kafka_fast.control.view import View
 from kafka_fast.errors import KafkaConnectionError, KafkaTimeoutError, WakeupError
 from kafka_fast.net.waiting.callers import Threads
 from kafka_fast.net.waiting.steps import Wait
@@ -19,7 +20,7 @@ __all__ = ["clock", "control"]  # fixtures
 
 @pytest.fixture
 def waits(clock: Any, control: Any) -> Waits:
-    return Waits(control, clock.now, Threads(), memory=30.0)
+    return Waits(View(control), clock.now, Threads(), memory=30.0)
 
 
 def test_a_wakeup_ends_one_wait_that_it_may_end(waits: Waits, clock: Clock) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kafka_fast.control.connections.links import Links
 from kafka_fast.control.connections.refusals import Refusals
+from kafka_fast.control.view import View
 from kafka_fast.errors import KafkaTimeoutError
-from kafka_fast.logs import Waiting, get_logger
+from kafka_fast.logs import Waiting
 from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.net.waiting.topic_waits import TopicWaits
 
@@ -19,7 +22,12 @@ class Topics(TopicWaits):
 
     def __init__(self) -> None:
         self.time = 0.0
-        super().__init__(lambda: self.time, get_logger("kafka_fast.test"), Refusals(Links()))
+        control: Any = SimpleNamespace(
+            kind="test",
+            context=SimpleNamespace(client_id="me"),
+            connections=SimpleNamespace(refusals=Refusals(Links())),
+        )
+        super().__init__(View(control), lambda: self.time)
         self.told: list[str] = []
         self.known: set[str] = set()
 

@@ -14,6 +14,7 @@ from kafka_fast.control.connections.refusals import Refusals
 from kafka_fast.control.diagnosis.troubles import Reason, Troubles
 from kafka_fast.control.requests.call import Results
 from kafka_fast.control.requests.targets import CoordinatorKind, CoordinatorOfEach
+from kafka_fast.control.view import View
 from kafka_fast.errors import (
     AuthenticationError,
     CoordinatorLoadInProgress,
@@ -78,7 +79,7 @@ def control() -> Any:
 
 @pytest.fixture
 def waits(clock: Any, control: Any) -> ClientWaits:
-    return ClientWaits(control, clock.now, memory=30.0)
+    return ClientWaits(View(control), clock.now, memory=30.0)
 
 
 def test_an_answer_is_returned_or_raised(waits: ClientWaits, clock: Clock) -> None:
@@ -249,7 +250,7 @@ def test_a_wait_is_over_when_something_ends_it(waits: ClientWaits, control: Any)
 def test_a_wait_for_a_call_ends_with_its_results(clock: Clock) -> None:
     """What an admin client does: it needs no more than a `ClientControl`."""
     client = Client()
-    waits = ClientWaits(client, clock.now, memory=30.0)
+    waits = ClientWaits(client.view, clock.now, memory=30.0)
     answer: Answer[Results[str, str]] = Answer()
     call = DescribeGroups(
         CoordinatorOfEach(CoordinatorKind.GROUP),
