@@ -310,6 +310,42 @@ def _check_module(root: Path, path: Path, modules: set[str]) -> Iterator[str]:
             yield f"{where}:{line}: {unit or PACKAGE} must not call {call}"
 
 
+def import_circles(root: Path, package: str) -> list[set[str]]:
+    """Return the sets of modules of a package that import each other as they are loaded.
+
+    Imports for typing, and those in a function, are no part of a circle.
+    """
+    modules = {name for name in _modules(root) if _is_in(name, package)}
+    imported: dict[str, set[str]] = {}
+    for path in sorted((root / PACKAGE / package.replace(".", "/")).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tops = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+        imported[_name(root, path)] = {
+            target
+            for node in tops
+            for target in _targets(node.module or "", [name.name for name in node.names], modules)
+            if target in modules
+        }
+    reached = {name: _reached(name, imported) for name in imported}
+    circles = [
+        {other for other in reached[name] if name in reached[other]}
+        for name in imported
+        if name in reached[name]
+    ]
+    return [circle for number, circle in enumerate(circles) if circle not in circles[:number]]
+
+
+def _reached(name: str, imported: dict[str, set[str]]) -> set[str]:
+    """Return the modules that loading a module loads."""
+    reached: set[str] = set()
+    left = [name]
+    while left:
+        for target in imported.get(left.pop(), set()) - reached:
+            reached.add(target)
+            left.append(target)
+    return reached
+
+
 def _check_apart(where: str, line: int, module: str, target: str) -> Iterator[str]:
     """Yield a violation if a package imports what it is to be apart from; `others` may be in it."""
     for side, others in APART.items():

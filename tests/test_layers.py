@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.layers import ALLOWED, violations
+from tests.layers import ALLOWED, import_circles, violations
 
 ROOT = Path(__file__).parent.parent
 
@@ -271,3 +271,20 @@ def test_planted_faults_in_c(tmp_path: Path, text: str, said: str) -> None:
     reported = plant(tmp_path, {"src_c/kf_a.h": text})
     assert len(reported) == 1, reported
     assert said in reported[0]
+
+
+@pytest.mark.parametrize("package", ["control"])
+def test_no_modules_import_each_other(package: str) -> None:
+    assert import_circles(ROOT, package) == []
+
+
+def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
+    imports = "from kafka_fast.control.{} import X"
+    files = {
+        f"kafka_fast/control/{name}.py": imports.format(other)
+        for name, other in (("a", "b"), ("b", "c"), ("c", "a"), ("d", "a"))
+    }
+    for name, other in (("e", "f"), ("f", "e")):
+        files[f"kafka_fast/control/{name}.py"] = f"def f():\n    {imports.format(other)}"
+    plant(tmp_path, files)
+    assert import_circles(tmp_path, "control") == [{"control.a", "control.b", "control.c"}]
