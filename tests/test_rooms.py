@@ -22,7 +22,6 @@ WIDE_FOLDERS = {
     "kafka_fast/cli": (18, "a command each, and what they share"),
     "kafka_fast/net": (16, "what every client consists of, and its threads"),
     "kafka_fast/record": (16, "one format: its halves are not rooms"),
-    "kafka_fast/testing/broker/groups": (16, "two protocols; to be two rooms"),
     "src_c": (36, "one shared state, included by name"),
     "tests/corpus/hostile/frame": (105, "data: a case is a file"),
     "tests/corpus/hostile/reading": (43, "data: a case is a file"),

@@ -22,8 +22,8 @@ from kafka_fast.errors import (
 from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponse
 from kafka_fast.protocol.apis.groups.sync_group import SyncGroupResponse
 from kafka_fast.testing.broker.groups.generations import Generations, State
+from kafka_fast.testing.broker.groups.host import Reply
 from kafka_fast.testing.broker.groups.members import Member, Protocols
-from kafka_fast.testing.broker.groups.reply import Reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ from kafka_fast.errors import (
 )
 from kafka_fast.testing.broker.groups.classic import ClassicGroup
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
-from kafka_fast.testing.broker.groups.host import Action
+from kafka_fast.testing.broker.groups.host import Action, Reply
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
-from kafka_fast.testing.broker.groups.reply import Reply
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC, GroupSettings
 from kafka_fast.testing.broker.partitions.topics import Partition, Topic
 from kafka_fast.testing.broker.state import ClusterState

@@ -1,16 +1,27 @@
-"""What a group asks of its surroundings: the time to come, ids, settings. Coordinator is one."""
+"""What a group asks of its surroundings: the time to come, ids, settings. Coordinator is one.
+
+An answer may come later, in a `Reply`: a join waits for the other members, a sync for the leader.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from kafka_fast.testing.broker.groups.reply import Reply
 from kafka_fast.testing.broker.groups.settings import GroupSettings
 from kafka_fast.testing.broker.partitions.topics import Topic
 
 T = TypeVar("T")
 Action = Callable[[float], None]  # with the time at which it is run
+
+
+class Reply(Generic[T]):
+    """The place where a response will be."""
+
+    __slots__ = ("response",)
+
+    def __init__(self, response: T | None = None) -> None:
+        self.response = response
 
 
 class GroupHost(Protocol):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kafka_fast.errors import FencedInstanceId, UnknownMemberId
 from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponse
 from kafka_fast.protocol.apis.groups.sync_group import SyncGroupResponse
-from kafka_fast.testing.broker.groups.reply import Reply
+from kafka_fast.testing.broker.groups.host import Reply
 
 Protocols = Sequence[tuple[str, bytes]]  # (name, metadata), the favourite first
 

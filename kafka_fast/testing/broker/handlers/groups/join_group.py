@@ -11,7 +11,7 @@ from kafka_fast.errors import (
 from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGroupResponse
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.classic import Join
-from kafka_fast.testing.broker.groups.reply import Reply
+from kafka_fast.testing.broker.groups.host import Reply
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request, Waiting
 

@@ -10,7 +10,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafka_fast.testing.broker.acls import Operation
-from kafka_fast.testing.broker.groups.reply import Reply
+from kafka_fast.testing.broker.groups.host import Reply
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.request import Request, Waiting
 
