@@ -52,7 +52,15 @@ C_LIBRARIES: dict[str, list[str]] = {
     "kf_arrow": ["kf_arrow_build.c"],
     "kf_tls": ["kf_tls.c", "kf_tls_context.c"],
     "kf_planes": [
-        *("kf_pool.c", "kf_event.c", "kf_plane.c", "kf_producer.c", "kf_batch.c", "kf_queue.c"),
+        *(
+            "kf_pool.c",
+            "kf_event.c",
+            "kf_commands.c",
+            "kf_plane.c",
+            "kf_producer.c",
+            "kf_batch.c",
+            "kf_queue.c",
+        ),
         *("kf_split.c", "kf_link.c", "kf_frame.c", "kf_fetch.c"),
     ],
 }
@@ -95,6 +103,8 @@ Found = tuple[list[tuple[str, str]], list[str], list[str]]
 
 COMPILE_ARGS = ["-std=gnu11", "-O3", "-fvisibility=hidden", "-fno-strict-overflow"]
 OUR_WARNINGS = ["-Wall", "-Wextra", "-Wconversion"]
+# A switch of the planes names every kind; elsewhere one is on another library's enum.
+EXHAUSTIVE = {"kf_planes": ["-Wswitch-enum"]}
 # Generated code: Cython emits unused helpers, implicit narrowing and unused parameters by design.
 # From version 16 on gcc takes what Cython's helper for calls leaves unset for a fault of ours.
 GENERATED_WARNINGS = [
@@ -282,7 +292,7 @@ def libraries(found: dict[str, Found]) -> list[tuple[str, dict[str, Any]]]:
                 "obj_deps": {"": headers},
                 "include_dirs": ["src_c", *found.get(name, nothing)[1]],
                 "macros": found.get(name, nothing)[0],
-                "cflags": [*compile_args(), *OUR_WARNINGS, *ERRORS],
+                "cflags": [*compile_args(), *OUR_WARNINGS, *EXHAUSTIVE.get(name, []), *ERRORS],
             },
         )
         for name, sources in C_LIBRARIES.items()
@@ -355,7 +365,7 @@ def extensions(found: dict[str, Found]) -> list[Extension]:
 
 def compile_args() -> list[str]:
     """Return what all C is compiled with."""
-    return [*COMPILE_ARGS, *([] if DEBUG else ["-g0"]), *SANITIZE]
+    return [*COMPILE_ARGS, "-DKF_DEBUG" if DEBUG else "-g0", *SANITIZE]
 
 
 @contextlib.contextmanager
@@ -470,6 +480,7 @@ def refuse_unsupported() -> None:
 
 if __name__ == "__main__":  # Cython's workers import this file, too
     refuse_unsupported()
+    runpy.run_path(str(ROOT / "src_c" / "make_commands.py"))["write_all"](ROOT)
     found_here = {"kf_codecs": find_codecs(), "kf_tls": find_openssl()}
     setup(
         long_description=description(),

@@ -29,6 +29,7 @@ enum kf_event_kind {
     KF_EVENT_BAD_ANSWER = 11, /* an answer (bytes) for which the link is closed next; `misfit`: why;
                                * token: kind of the request; `code`: its version */
     KF_EVENT_GATE_SHUT = 12, /* the link's gate is shut, and nothing is in flight */
+    KF_EVENT_UNKNOWN_COMMAND = 13, /* our own fault; `code`: its kind, `detail`: enum kf_side */
 };
 
 /* How a Produce or Fetch answer does not fit its request. */

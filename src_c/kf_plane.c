@@ -72,24 +72,27 @@ bool kf_plane_has_news(kf_plane *plane, int level) {
 
 /* ---- commands down, events up ---- */
 
-kf_command *kf_command_new(int kind) {
+kf_command *kf_command_new(enum kf_side side) {
     kf_command *command = kf_must(calloc(1, sizeof *command));
-    command->kind = kind;
+    command->side = side;
     return command;
 }
 
 void kf_command_free(kf_command *command) {
-    if (command->stream != NULL) {
-        kf_stream_unref(command->stream);
-    }
-    if (command->session != NULL) {
-        kf_session_free(command->session);
-    }
-    if (command->heartbeat != NULL) {
-        kf_heartbeat_free(command->heartbeat);
-    }
-    free(command->bytes);
+    kf_command_release(command);
     free(command);
+}
+
+void kf_plane_refuse(kf_plane *plane, const kf_command *command, int kind) {
+#ifdef KF_DEBUG
+    (void)plane, (void)command, (void)kind;
+    abort();
+#else
+    kf_event *event = kf_event_new(KF_EVENT_UNKNOWN_COMMAND, 0);
+    event->code = kind;
+    event->detail = command->side;
+    kf_plane_event(plane, event);
+#endif
 }
 
 void kf_plane_command(kf_plane *plane, kf_command *command) {

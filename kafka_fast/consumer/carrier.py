@@ -1,24 +1,23 @@
-"""Translates between a consumer's planes; `net.carrier` does so for the planes of any client."""
+"""Translates between a consumer's planes; `net.carrier` does so for the planes of any client.
+
+`_fetch_carrier` is made by a build, see `control.command_fields`.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from kafka_fast.consumer._fetch_carrier import carry_fetch
 from kafka_fast.control.consumer.messages import (
-    ConsumerCommand,
     ConsumerEvent,
+    FetchCommand,
     FetchPunt,
-    NameStream,
-    ProgramFetch,
     RemoveStream,
-    StartStream,
-    StopStream,
     StreamRow,
     StreamsStopped,
 )
-from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch import _streams
-from kafka_fast.dataplane.fetch._streams import Streams, topic_format
+from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.net import carrier
 
 
@@ -32,19 +31,8 @@ def read_event(event: tuple[Any, ...]) -> ConsumerEvent:
     return carrier.read_event(event)
 
 
-def carry_out(plane: DataPlane, streams: Streams, command: ConsumerCommand) -> bool:
-    """Carry out a command of the data plane; return False for any other command."""
-    match command:
-        case StartStream(stream_id, link_id, generation, offset, leader_epoch):
-            streams.start_stream(stream_id, link_id, generation, offset, leader_epoch)
-        case StopStream(stream_id, generation):
-            streams.stop_stream(stream_id, generation)
-        case RemoveStream(stream_id):
-            streams.remove_stream(stream_id)
-        case NameStream(stream_id, version, field):
-            streams.name_stream(stream_id, topic_format(version), field)
-        case ProgramFetch(link_id, version, prefix, suffix):
-            streams.program_fetch(link_id, version, prefix, suffix)
-        case _:
-            return carrier.carry_out(plane, command)
-    return True
+def carry_out(streams: Streams, command: FetchCommand) -> None:
+    """Carry out a command of the data plane's fetch side."""
+    carry_fetch(command, streams)
+    if isinstance(command, RemoveStream):
+        streams.forget(command.stream_id)

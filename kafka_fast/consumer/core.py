@@ -21,21 +21,14 @@ from kafka_fast.consumer.topics import ConsumerTopics
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.control import ConsumerControl, OwnEvent
 from kafka_fast.control.consumer.messages import (
-    BrokerFailed,
-    ConsumerCommand,
     ConsumerEvent,
-    PartitionFailed,
-    PartitionFound,
-    Positioned,
-    Recreated,
-    Reposition,
+    FetchCommand,
+    News,
+    OwnCommand,
 )
 from kafka_fast.control.group.member import (
     NO_GENERATION,
-    AssignWanted,
-    MemberFailed,
-    RevokeWanted,
-    TopicFailed,
+    GroupNews,
 )
 from kafka_fast.errors import InternalError, UsageError
 from kafka_fast.net.client_core import ClientCore
@@ -45,12 +38,13 @@ from kafka_fast.net.process import process_life
 from kafka_fast.net.process.detached import detached
 from kafka_fast.net.waiting.steps import Steps, Wait
 from kafka_fast.net.waiting.waits import Answer
+from kafka_fast.values import assert_never
 
 END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that a look-up blocks."""
 
 
-class ConsumerCore(ClientCore[ConsumerCommand, OwnEvent]):
+class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
     """Both planes of one consumer. User's thread unless said otherwise."""
 
     kind = "consumer"
@@ -128,21 +122,15 @@ class ConsumerCore(ClientCore[ConsumerCommand, OwnEvent]):
     def _touch(self, now: float) -> None:
         self.control.positions.touch(now)
 
-    def _program(self, command: ConsumerCommand) -> None:
-        match command:
-            case (
-                PartitionFailed()
-                | PartitionFound()
-                | Positioned()
-                | Reposition()
-                | Recreated()
-                | BrokerFailed()
-            ):
-                self.reading.put_news(command)
-            case RevokeWanted() | AssignWanted() | MemberFailed() | TopicFailed():
-                self.reading.put_group_news(command)
-            case _:
-                fetch_carrier.carry_out(self.plane, self.streams, command)
+    def _program(self, command: OwnCommand) -> None:
+        if isinstance(command, FetchCommand):
+            fetch_carrier.carry_out(self.streams, command)
+        elif isinstance(command, News):
+            self.reading.put_news(command)
+        elif isinstance(command, GroupNews):
+            self.reading.put_group_news(command)
+        else:
+            assert_never(command)
 
     def _fail(self, failure: InternalError) -> None:
         self.waits.fail(failure)

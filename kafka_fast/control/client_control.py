@@ -33,12 +33,12 @@ from kafka_fast.control.diagnosis.troubles import Troubles
 from kafka_fast.control.messages import (
     BadAnswer,
     CallAside,
+    ClientCommand,
     GateShut,
     HeartbeatsEnded,
     LinkClosed,
     RawResponse,
     Throttled,
-    TransportCommand,
     TransportEvent,
 )
 from kafka_fast.control.metadata.cluster import Cluster
@@ -119,7 +119,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
         """What users' threads may read. Any thread."""
         self.fatal: KafkaError | None = None
         """Why this client cannot go on. Any thread."""
-        self._commands: deque[TransportCommand | CommandT] = deque()
+        self._commands: deque[ClientCommand | CommandT] = deque()
         self._now = 0.0  # of the last tick or event
 
     # What a client's own parts do
@@ -139,7 +139,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
     def _want_metadata(self, now: float) -> None:
         """Tell the cluster which topics are wanted, before metadata are requested."""
 
-    def _poll_own(self) -> TransportCommand | CommandT | None:
+    def _poll_own(self) -> ClientCommand | CommandT | None:
         """Return the next command of a part that has commands; None if there is none."""
         return None
 
@@ -212,7 +212,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
     ) -> None:
         self._commands.append(CallAside(function, done))
 
-    def poll_command(self) -> TransportCommand | CommandT | None:
+    def poll_command(self) -> ClientCommand | CommandT | None:
         """Return the next thing to do; None if there is nothing."""
         if self._commands:
             return self._commands.popleft()

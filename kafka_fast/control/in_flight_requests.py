@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 from kafka_fast.control.connections.link_errors import IdleConnectionError, reason_of_close
 from kafka_fast.control.connections.links import Link
 from kafka_fast.control.messages import (
+    ClientCommand,
     RawResponse,
     SendBetween,
     SendRaw,
     StartHeartbeats,
     StopHeartbeats,
-    TransportCommand,
 )
 from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
 from kafka_fast.instants import NEVER
@@ -107,7 +107,7 @@ class InFlightRequests:
     def __init__(
         self,
         client_id: str,
-        commands: deque[TransportCommand],
+        commands: deque[ClientCommand],
         *,
         on_malformed: Callable[[BadMessage, float], None],
         on_sound: Callable[[Link, int], None],

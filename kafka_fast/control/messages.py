@@ -3,7 +3,7 @@
 Events come up from the data plane. Commands go down to it and to the host (sockets, look-ups). A
 *carrier* passes them on, so control/ and dataplane/ never import each other, and a simulation can
 carry them too. `control.producer.messages` and `control.consumer.messages` add what only those
-clients have.
+clients have. `control.command_fields` says how the data plane's code follows from its commands.
 
 A *link* is one established connection, numbered through the client's life.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from kafka_fast.control.authentication.mechanism import Work
+from kafka_fast.control.command_fields import Int32, Int64, OwnedLink
 from kafka_fast.control.connections.connection_key import ConnectionKey
 from kafka_fast.errors import KafkaError
 from kafka_fast.values import Value
@@ -152,12 +153,6 @@ class OpenLink(Value):
     deadline: float
 
 
-class CloseLink(Value):
-    """Close a link, or give up opening it."""
-
-    link_id: int
-
-
 class DoWork(Value):
     """Do a piece of work of a link's login; answered by `handle_work_done`.
 
@@ -184,6 +179,18 @@ class CallAside(Value):
 # ---- commands for the data plane ----
 
 
+class AddLink(Value):
+    """Take a connected link; the host's pump sends this."""
+
+    link: OwnedLink
+
+
+class CloseLink(Value):
+    """Close a link, or give up opening it, which is the host's part."""
+
+    link_id: Int32
+
+
 class SendRaw(Value):
     """Send a whole request; its answer comes as `RawResponse`.
 
@@ -191,8 +198,8 @@ class SendRaw(Value):
         is_of_login: it logs in, so it does not wait at the link's gate.
     """
 
-    link_id: int
-    token: int
+    link_id: Int32
+    token: Int64
     frame: bytes
     timeout: float
     is_of_login: bool = False
@@ -206,7 +213,7 @@ class OpenGate(Value):
     in again. NEVER: the gate stays open.
     """
 
-    link_id: int
+    link_id: Int32
     until: float
 
 
@@ -225,7 +232,7 @@ class PauseLink(Value):
     So Produce and Fetch wait, and the time of the requests in flight does not run.
     """
 
-    link_id: int
+    link_id: Int32
     seconds: float
 
 
@@ -242,20 +249,20 @@ class StartHeartbeats(Value):
             such an answer, no heartbeat is sent. 0: the frame stays as it is.
     """
 
-    link_id: int
-    token: int
+    link_id: Int32
+    token: Int64
     frame: bytes
     period: float
     expected: bytes
     timeout: float
     delay: float = 0.0
-    epoch_pos: int = 0
+    epoch_pos: Int32 = 0
 
 
 class StopHeartbeats(Value):
     """Send no more heartbeats under `token`."""
 
-    token: int
+    token: Int64
 
 
 class SendBetween(Value):
@@ -273,11 +280,30 @@ class SendBetween(Value):
         timeout: seconds for its answer.
     """
 
-    token: int
-    own_token: int
-    heard: int
+    token: Int64
+    own_token: Int64
+    heard: Int64
     frame: bytes
     timeout: float
+
+
+class DumpLinks(Value):
+    """Report every link's debug ring under `token`."""
+
+    token: Int64
+
+
+TransportCommand: TypeAlias = (
+    AddLink
+    | CloseLink
+    | SendRaw
+    | OpenGate
+    | PauseLink
+    | StartHeartbeats
+    | StopHeartbeats
+    | SendBetween
+    | DumpLinks
+)
 
 
 # ---- news for the users' threads ----
@@ -290,17 +316,5 @@ class TopicSettled(Value):
     error: KafkaError | None
 
 
-TransportCommand: TypeAlias = (
-    ResolveHost
-    | OpenLink
-    | CloseLink
-    | DoWork
-    | CallAside
-    | SendRaw
-    | OpenGate
-    | PauseLink
-    | StartHeartbeats
-    | StopHeartbeats
-    | SendBetween
-    | TopicSettled
-)
+HostCommand: TypeAlias = ResolveHost | OpenLink | CloseLink | DoWork | CallAside | TopicSettled
+ClientCommand: TypeAlias = HostCommand | TransportCommand

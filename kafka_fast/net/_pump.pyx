@@ -451,8 +451,9 @@ cdef class Pump:
         if link == NULL:
             io.dispose(io.context)
             raise OSError(ENOMEM, os.strerror(ENOMEM))
-        command = kf_command_new(KF_COMMAND_ADD_LINK)
-        command.link = link
+        command = kf_command_new(KF_SIDE_TRANSPORT)
+        command.transport.kind = KF_COMMAND_ADD_LINK
+        command.transport.add_link.link = link
         kf_plane_command(self.plane.plane, command)
         return 0
 

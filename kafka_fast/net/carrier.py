@@ -1,7 +1,7 @@
-"""Translates between the planes of any client: events go up as tuples, commands go down.
+"""Translates the events of any client's data plane, which go up as tuples.
 
-The three carriers (this module, and `carrier.py` in kafka_fast/producer and kafka_fast/consumer)
-alone know the vocabulary of both planes.
+The carriers (this module, `carrier.py` in kafka_fast/producer and kafka_fast/consumer, and what a
+build makes beside them to pack commands) alone know the vocabulary of both planes.
 """
 
 from __future__ import annotations
@@ -11,25 +11,17 @@ from typing import Any
 from kafka_fast.control.messages import (
     Awaited,
     BadAnswer,
-    CloseLink,
     CloseReason,
     GateShut,
     HeartbeatsEnded,
     LinkClosed,
     Misfit,
-    OpenGate,
-    PauseLink,
     RawResponse,
-    SendBetween,
-    SendRaw,
-    StartHeartbeats,
-    StopHeartbeats,
     Throttled,
     TransportEvent,
 )
 from kafka_fast.dataplane.core import _plane
-from kafka_fast.dataplane.core._plane import DataPlane
-from kafka_fast.instants import NEVER
+from kafka_fast.errors import InternalError
 from kafka_fast.protocol.apis.records.fetch import FetchRequest
 from kafka_fast.protocol.apis.records.produce import ProduceRequest
 
@@ -40,7 +32,7 @@ def read_event(event: tuple[Any, ...]) -> TransportEvent:
     """Return the control plane's record for one of the transport's events.
 
     Raises:
-        ValueError: the event is not one of the transport's.
+        InternalError: the event is not one of the transport's, or says that a command was unknown.
     """
     kind, link_id, code, detail, token, frame, told = event
     if kind == _plane.EVENT_RESPONSE:
@@ -59,7 +51,9 @@ def read_event(event: tuple[Any, ...]) -> TransportEvent:
         return HeartbeatsEnded(link_id, token)
     if kind == _plane.EVENT_GATE_SHUT:
         return GateShut(link_id)
-    raise ValueError(f"event of kind {kind} is not known")
+    if kind == _plane.EVENT_UNKNOWN_COMMAND:
+        raise InternalError(f"the data plane knows no command {code} of its side {detail}")
+    raise InternalError(f"the control plane knows no event {kind}")
 
 
 def _read_closed(
@@ -71,27 +65,3 @@ def _read_closed(
 
     words = broken(told.decode(errors="replace"), was_asked=detail != 0)
     return LinkClosed(link_id, reason, detail, b"", awaited, words)
-
-
-def carry_out(plane: DataPlane, command: object) -> bool:
-    """Carry out a command of the transport; return False for any other command."""
-    match command:
-        case SendRaw(link_id, token, frame, timeout, is_of_login):
-            plane.send_raw(link_id, token, frame, timeout, is_of_login)
-        case OpenGate(link_id, until):
-            plane.open_gate(link_id, 0.0 if until == NEVER else until)
-        case PauseLink(link_id, seconds):
-            plane.pause_link(link_id, seconds)
-        case CloseLink(link_id):
-            plane.close_link(link_id)
-        case StartHeartbeats(link_id, token, frame, period, expected, timeout, delay, epoch_pos):
-            plane.start_heartbeats(
-                link_id, token, frame, period, expected, timeout, delay, epoch_pos
-            )
-        case StopHeartbeats(token):
-            plane.stop_heartbeats(token)
-        case SendBetween(token, own_token, heard, frame, timeout):
-            plane.send_between(token, own_token, heard, frame, timeout)
-        case _:
-            return False
-    return True

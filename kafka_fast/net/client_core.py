@@ -26,6 +26,7 @@ from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.connections.connection_key import ConnectionKey
 from kafka_fast.control.messages import (
     CallAside,
+    ClientCommand,
     CloseLink,
     DoWork,
     OpenLink,
@@ -36,6 +37,7 @@ from kafka_fast.control.messages import (
 )
 from kafka_fast.dataplane.core._plane import EVENT_DUMP, DataPlane
 from kafka_fast.errors import InternalError, UsageError
+from kafka_fast.net._transport_carrier import carry_transport
 from kafka_fast.net.calls import AT_ONCE, Calls
 from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.host import Addresses, Host
@@ -120,8 +122,8 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
         """Keep the metadata of the topics in use."""
 
     @abstractmethod
-    def _program(self, command: TransportCommand | CommandT) -> None:
-        """Carry out a command for the data plane or for users' threads."""
+    def _program(self, command: CommandT) -> None:
+        """Carry out a command that only this kind of client has."""
 
     @abstractmethod
     def _fail(self, failure: InternalError) -> None:
@@ -238,7 +240,7 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
         """Pass an event of the data plane to the control plane."""
         self.control.handle_event(event, now)
 
-    def carry_out(self, command: TransportCommand | CommandT, now: float) -> None:
+    def carry_out(self, command: ClientCommand | CommandT, now: float) -> None:
         """Carry out a command of the control plane."""
         match command:
             case OpenLink(link_id, deadline=deadline):
@@ -254,6 +256,8 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
                 self._host.call_aside(function, partial(self._take_aside, done))
             case TopicSettled(topic, error):
                 self.topics.settle(topic, error)
+            case _ if isinstance(command, TransportCommand):
+                carry_transport(command, self.plane)
             case _:
                 self._program(command)
 

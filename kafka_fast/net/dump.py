@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from kafka_fast.control.messages import DumpLinks
 from kafka_fast.dataplane.core._events import read_traces
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.logs import count_of
+from kafka_fast.net._transport_carrier import carry_transport
 from kafka_fast.net.host import Host
 from kafka_fast.net.waiting.steps import Steps, Wait
 
@@ -49,7 +51,7 @@ class LinkDump:
         try:
             self._lines, self._is_done = [], False
             self._offset = self._host.wall_ms() / 1000 - self._host.now()
-            self._plane.request_dump(0)
+            carry_transport(DumpLinks(0), self._plane)
             yield Wait(lambda: self._is_done or given_up(), deadline, "what the links did")
             return self._lines
         finally:

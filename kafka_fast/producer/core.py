@@ -19,7 +19,12 @@ from typing import Any
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.producer.control import OwnEvent, ProducerControl
-from kafka_fast.control.producer.messages import ProducerCommand, ProducerEvent
+from kafka_fast.control.producer.messages import (
+    OwnCommand,
+    ProduceCommand,
+    ProducerEvent,
+    QueueChange,
+)
 from kafka_fast.dataplane.core._plane import WAIT_SLICE
 from kafka_fast.dataplane.produce._produce_waits import ProduceWaits
 from kafka_fast.dataplane.produce._queues import Queues
@@ -43,12 +48,13 @@ from kafka_fast.sending._observers import (
     report_if_dead,
 )
 from kafka_fast.sending.losses import were
+from kafka_fast.values import assert_never
 
 END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that user code may block."""
 
 
-class ProducerCore(ClientCore[ProducerCommand, OwnEvent]):
+class ProducerCore(ClientCore[OwnCommand, OwnEvent]):
     """Both planes of one producer. Any thread, except the control thread's part (`turn` and on)."""
 
     kind = "producer"
@@ -331,8 +337,14 @@ class ProducerCore(ClientCore[ProducerCommand, OwnEvent]):
     def _touch(self, now: float) -> None:
         self.control.touch_topics(self.queues.take_used_topics(), now)
 
-    def _program(self, command: ProducerCommand) -> None:
-        produce_carrier.carry_out(self.queues, command, self._host.random_bits())
+    def _program(self, command: OwnCommand) -> None:
+        seed = self._host.random_bits()
+        if isinstance(command, ProduceCommand):
+            produce_carrier.carry_out(self.queues, command, seed)
+        elif isinstance(command, QueueChange):
+            produce_carrier.change(self.queues, command, seed)
+        else:
+            assert_never(command)
 
     def _fail(self, failure: InternalError) -> None:
         """Refuse records from now on, and end all waits with `failure`."""

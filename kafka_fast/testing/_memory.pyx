@@ -352,8 +352,9 @@ cdef class Turner:
         link.pipe.references += 1
         link.pipe.link = made
         self.links.append(link)
-        command = kf_command_new(KF_COMMAND_ADD_LINK)
-        command.link = made
+        command = kf_command_new(KF_SIDE_TRANSPORT)
+        command.transport.kind = KF_COMMAND_ADD_LINK
+        command.transport.add_link.link = made
         kf_plane_command(self.plane.plane, command)
 
     def turn(self):

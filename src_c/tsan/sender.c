@@ -83,6 +83,7 @@ static void report(sender *it, kf_queue *queue) {
     for (kf_batch *batch = queue->unresolved; batch != NULL; batch = batch->next) {
         kf_batch_row *row = kf_event_add_batch(event);
         row->queue_id = queue->id;
+        row->generation = queue->generation;
         row->serial = batch->serial;
         row->slice = batch->slice;
         row->error_code = batch->last_error;
@@ -175,31 +176,76 @@ static bool receive(sender *it, kf_link *link) {
 
 /* ---- commands ---- */
 
-static void judge(sender *it, kf_command *command) {
-    kf_queue *queue = command->queue;
-    if (!queue->frozen || queue->generation != command->generation) {
-        return;
-    }
-    if (command->kind == KF_COMMAND_THAW) {
-        queue->frozen = false;
-        it->has_news[queue->id] = true;
-        return;
-    }
-    if (command->verdict == KF_VERDICT_RENUMBER) {
-        kf_queue_renumber(queue, command->serial, command->slice, -1, -1, command->base_sequence);
-        return;
-    }
-    kf_batch *batch = kf_queue_take_unresolved(queue, command->serial, command->slice);
+/* Return whether the command is about the queue's present freeze. */
+static bool is_answered(const kf_queue *queue, int64_t generation) {
+    return queue->frozen && queue->generation == generation;
+}
+
+static kf_batch *take_judged(kf_queue *queue, int64_t serial, int32_t slice) {
+    kf_batch *batch = kf_queue_take_unresolved(queue, serial, slice);
     if (batch == NULL) {
         fail("a verdict on a batch that is not there");
     }
-    if (command->verdict == KF_VERDICT_SUCCEED) {
-        kf_batch_end(batch, KF_BATCH_ACKED, 0, KF_OUTCOME_NONE, -1, -1);
-    } else if (command->verdict == KF_VERDICT_SPLIT &&
-               kf_queue_split(queue, batch, command->split_size)) {
+    return batch;
+}
+
+static void thaw(sender *it, const kf_thaw_queue *command) {
+    if (is_answered(command->queue, command->generation)) {
+        command->queue->frozen = false;
+        it->has_news[command->queue->id] = true;
+    }
+}
+
+static void renumber(const kf_renumber_queue *command) {
+    if (is_answered(command->queue, command->generation)) {
+        kf_queue_renumber(command->queue, command->serial, command->slice, -1, -1,
+                          command->base_sequence);
+    }
+}
+
+static void complete_judged(const kf_complete_batch *command) {
+    if (is_answered(command->queue, command->generation)) {
+        kf_batch_end(take_judged(command->queue, command->serial, command->slice), KF_BATCH_ACKED,
+                     0, KF_OUTCOME_NONE, -1, -1);
+    }
+}
+
+static void refuse(kf_batch *batch, int32_t error_code) {
+    kf_batch_end(batch, KF_BATCH_FAILED, error_code, KF_OUTCOME_REJECTED, -1, -1);
+}
+
+static void split(sender *it, const kf_split_batch *command) {
+    if (!is_answered(command->queue, command->generation)) {
+        return;
+    }
+    kf_batch *batch = take_judged(command->queue, command->serial, command->slice);
+    if (kf_queue_split(command->queue, batch, command->size)) {
         kf_count(&it->shared->producer->stats.splits, 1);
     } else {
-        kf_batch_end(batch, KF_BATCH_FAILED, command->error_code, KF_OUTCOME_REJECTED, -1, -1);
+        refuse(batch, command->error_code);
+    }
+}
+
+static void give_up(const kf_fail_batch *command) {
+    if (is_answered(command->queue, command->generation)) {
+        refuse(take_judged(command->queue, command->serial, command->slice), command->error_code);
+    }
+}
+
+/* Of all commands the harness sends five. */
+static void carry_out(sender *it, kf_produce_command *command) {
+    if (command->kind == KF_COMMAND_THAW_QUEUE) {
+        thaw(it, &command->thaw_queue);
+    } else if (command->kind == KF_COMMAND_RENUMBER_QUEUE) {
+        renumber(&command->renumber_queue);
+    } else if (command->kind == KF_COMMAND_COMPLETE_BATCH) {
+        complete_judged(&command->complete_batch);
+    } else if (command->kind == KF_COMMAND_SPLIT_BATCH) {
+        split(it, &command->split_batch);
+    } else if (command->kind == KF_COMMAND_FAIL_BATCH) {
+        give_up(&command->fail_batch);
+    } else {
+        fail("a command that the harness does not send");
     }
 }
 
@@ -207,7 +253,7 @@ static void carry_out_commands(sender *it) {
     kf_command *command = kf_plane_take_commands(&it->shared->plane);
     while (command != NULL) {
         kf_command *next = command->next;
-        judge(it, command);
+        carry_out(it, &command->produce);
         kf_command_free(command);
         command = next;
     }
@@ -411,17 +457,41 @@ void *sender_main(void *argument) {
 
 /* ---- the control plane ---- */
 
-static void pass_verdict(harness *it, const kf_queue_row *own, const kf_batch_row *row,
-                         int verdict) {
-    kf_command *command = kf_command_new(KF_COMMAND_VERDICT);
-    command->queue = &it->queues[own->queue_id];
-    command->generation = own->generation;
-    command->verdict = verdict;
-    command->serial = row->serial;
-    command->slice = row->slice;
-    command->base_sequence = row->base_sequence;
-    command->error_code = row->error_code;
-    command->split_size = SPLIT_SIZE;
+static kf_command *new_command(enum kf_produce_kind kind) {
+    kf_command *command = kf_command_new(KF_SIDE_PRODUCE);
+    command->produce.kind = kind;
+    return command;
+}
+
+static void pass_verdict(harness *it, const kf_batch_row *row, enum kf_produce_kind kind) {
+    kf_command *command = new_command(kind);
+    kf_queue *queue = &it->queues[row->queue_id];
+    kf_produce_command *verdict = &command->produce;
+    if (kind == KF_COMMAND_COMPLETE_BATCH) {
+        verdict->complete_batch = (kf_complete_batch){.queue = queue,
+                                                      .generation = row->generation,
+                                                      .serial = row->serial,
+                                                      .slice = row->slice};
+    } else if (kind == KF_COMMAND_SPLIT_BATCH) {
+        verdict->split_batch = (kf_split_batch){.queue = queue,
+                                                .generation = row->generation,
+                                                .serial = row->serial,
+                                                .slice = row->slice,
+                                                .size = SPLIT_SIZE,
+                                                .error_code = row->error_code};
+    } else if (kind == KF_COMMAND_FAIL_BATCH) {
+        verdict->fail_batch = (kf_fail_batch){.queue = queue,
+                                              .generation = row->generation,
+                                              .serial = row->serial,
+                                              .slice = row->slice,
+                                              .error_code = row->error_code};
+    } else {
+        verdict->renumber_queue = (kf_renumber_queue){.queue = queue,
+                                                      .generation = row->generation,
+                                                      .serial = row->serial,
+                                                      .slice = row->slice,
+                                                      .base_sequence = row->base_sequence};
+    }
     kf_plane_command(&it->plane, command);
 }
 
@@ -431,20 +501,20 @@ static void judge_report(harness *it, const kf_event *event) {
     for (int i = 0; i < event->row_count; i++) {
         const kf_batch_row *row = &event->batches[i];
         if (row->error_code == ANSWER_DUPLICATE) {
-            pass_verdict(it, own, row, KF_VERDICT_SUCCEED);
+            pass_verdict(it, row, KF_COMMAND_COMPLETE_BATCH);
         } else if (row->error_code == ANSWER_TOO_LARGE && row->record_count > 1) {
-            pass_verdict(it, own, row, KF_VERDICT_SPLIT);
+            pass_verdict(it, row, KF_COMMAND_SPLIT_BATCH);
         } else if (row->error_code == ANSWER_REJECTED) {
-            pass_verdict(it, own, row, KF_VERDICT_FAIL);
+            pass_verdict(it, row, KF_COMMAND_FAIL_BATCH);
             gap = gap != NULL ? gap : row;
         }
     }
     if (gap != NULL) {
-        pass_verdict(it, own, gap, KF_VERDICT_RENUMBER);
+        pass_verdict(it, gap, KF_COMMAND_RENUMBER_QUEUE);
     }
-    kf_command *thaw = kf_command_new(KF_COMMAND_THAW);
-    thaw->queue = &it->queues[own->queue_id];
-    thaw->generation = own->generation;
+    kf_command *thaw = new_command(KF_COMMAND_THAW_QUEUE);
+    thaw->produce.thaw_queue.queue = &it->queues[own->queue_id];
+    thaw->produce.thaw_queue.generation = own->generation;
     kf_plane_command(&it->plane, thaw);
 }
 

@@ -25,18 +25,19 @@ from kafka_fast.control.producer.messages import (
     CompleteBatch,
     FailBatch,
     NameTopic,
+    ProduceCommand,
     ProducerCommand,
     QueueReport,
 )
 from kafka_fast.control.producer.routes import Queue, Routes
 from kafka_fast.dataplane.core._plane import DataPlane
-from kafka_fast.dataplane.produce import _queues
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import ErrorCode, KafkaError, Outcome
 from kafka_fast.net import planes
 from kafka_fast.net.waiting.steps import Steps, YieldToLoop
 from kafka_fast.producer import carrier as produce_carrier
 from kafka_fast.producer.steps import ProducerSteps
+from kafka_fast.values import replace
 from tests.sim.worlds import Plan, World, host, make_plan
 from tests.sim.worlds.checker import Kind
 
@@ -60,7 +61,13 @@ def test_renumbering_a_batch_that_may_be_written(monkeypatch: pytest.MonkeyPatch
 
 
 def test_calling_a_batch_that_may_be_written_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(produce_carrier._OUTCOMES, Outcome.MAYBE_WRITTEN, _queues.OUTCOME_REJECTED)
+    def call_rejected(queues: Queues, command: ProduceCommand, seed: int) -> None:
+        if isinstance(command, FailBatch) and command.outcome is Outcome.MAYBE_WRITTEN:
+            command = replace(command, outcome=Outcome.REJECTED)
+        carry_out(queues, command, seed)
+
+    carry_out = produce_carrier.carry_out
+    monkeypatch.setattr(produce_carrier, "carry_out", call_rejected)
     show(Kind.FALSE_FAILURE)
 
 
@@ -71,10 +78,10 @@ def test_taking_a_recognised_duplicate_for_a_failure(monkeypatch: pytest.MonkeyP
 
 
 def test_acknowledging_a_batch_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge_kindly(plane: Any, command: ProducerCommand, seed: int) -> bool:
+    def judge_kindly(queues: Queues, command: ProduceCommand, seed: int) -> None:
         if isinstance(command, FailBatch):
             command = CompleteBatch(command.row, -1)
-        return carry_out(plane, command, seed)
+        carry_out(queues, command, seed)
 
     carry_out = produce_carrier.carry_out
     monkeypatch.setattr(produce_carrier, "carry_out", judge_kindly)
@@ -84,13 +91,13 @@ def test_acknowledging_a_batch_that_was_refused(monkeypatch: pytest.MonkeyPatch)
 def test_naming_a_topic_by_another_ones_id(monkeypatch: pytest.MonkeyPatch) -> None:
     named: dict[int, bytes] = {}
 
-    def name_once(plane: Any, command: ProducerCommand, seed: int) -> bool:
+    def name_once(queues: Queues, command: ProduceCommand, seed: int) -> None:
         if isinstance(command, NameTopic):
             if command.topic == "topic-0":
                 named[command.version] = command.field
             field = named.get(command.version, command.field)
             command = NameTopic(command.topic, command.version, field)
-        return carry_out(plane, command, seed)
+        carry_out(queues, command, seed)
 
     carry_out = produce_carrier.carry_out
     monkeypatch.setattr(produce_carrier, "carry_out", name_once)

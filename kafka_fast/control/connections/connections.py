@@ -43,13 +43,13 @@ from kafka_fast.control.in_flight_requests import (
 from kafka_fast.control.messages import (
     Awaited,
     BadAnswer,
+    ClientCommand,
     CloseLink,
     CloseReason,
     LinkClosed,
     OpenLink,
     PauseLink,
     RawResponse,
-    TransportCommand,
     pause_seconds,
 )
 from kafka_fast.control.metadata.metadata import Node
@@ -133,7 +133,7 @@ class Connections:
         """Logins and certificates that were refused, for the waits of users."""
         self._opened: dict[int, ConnectionKey] = {}  # by link id; until it is closed
         self._link_ids = itertools.count(1)
-        self._commands: deque[TransportCommand] = deque()
+        self._commands: deque[ClientCommand] = deque()
         self._unanswered: dict[int, Unanswered] = {}  # by link that ended: the oldest request on it
         # From when until when brokers throttle this client: each connection for itself.
         self._pauses: dict[ConnectionKey, tuple[float, float]] = {}
@@ -332,7 +332,7 @@ class Connections:
 
     # Out
 
-    def poll_command(self) -> TransportCommand | None:
+    def poll_command(self) -> ClientCommand | None:
         """Return the next thing to do; None if there is nothing."""
         return self._commands.popleft() if self._commands else None
 

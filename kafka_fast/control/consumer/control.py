@@ -34,6 +34,7 @@ from kafka_fast.control.consumer.messages import (
     BrokerFailed,
     ConsumerCommand,
     FetchPunt,
+    OwnCommand,
     PartitionFailed,
     Positioned,
     StreamsStopped,
@@ -67,7 +68,7 @@ logger = get_logger("kafka_fast.consumer")
 OwnEvent: TypeAlias = StreamsStopped | FetchPunt
 
 
-class ConsumerControl(ClientControl[ConsumerSettings, ConsumerCommand, OwnEvent]):
+class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
     """Policy of one consumer. Control thread only."""
 
     kind = "consumer"

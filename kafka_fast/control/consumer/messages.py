@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from kafka_fast.control.command_fields import Int16, Int32, Int64, StreamId
 from kafka_fast.control.connections.connection_key import ConnectionKey
 from kafka_fast.control.connections.unreadable import Row
 from kafka_fast.control.group.member import GroupNews
-from kafka_fast.control.messages import TransportCommand, TransportEvent
+from kafka_fast.control.messages import ClientCommand, TransportEvent
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
@@ -72,8 +73,8 @@ ConsumerEvent: TypeAlias = TransportEvent | StreamsStopped | FetchPunt
 class ProgramFetch(Value):
     """Let a link carry Fetch requests of this version."""
 
-    link_id: int
-    version: int
+    link_id: Int32
+    version: Int16
     prefix: bytes
     """The request up to and including the session epoch (before v7: isolation level)."""
     suffix: bytes
@@ -83,32 +84,50 @@ class ProgramFetch(Value):
 class NameStream(Value):
     """Set the field that names the topic, for requests of the same form as `version`."""
 
-    stream_id: int
-    version: int
+    stream_id: StreamId
+    version: Int16
     field: bytes
 
 
 class StartStream(Value):
     """Fetch from this offset over this link. Dropped if the stream has a newer generation."""
 
-    stream_id: int
-    link_id: int
-    generation: int
-    offset: int
-    leader_epoch: int
+    stream_id: StreamId
+    link_id: Int32
+    generation: Int64
+    offset: Int64
+    leader_epoch: Int32
 
 
 class StopStream(Value):
     """Stop a stream; answered by `StreamsStopped`."""
 
-    stream_id: int
-    generation: int
+    stream_id: StreamId
+    generation: Int64
 
 
 class RemoveStream(Value):
     """Remove a stream, which the user's thread has made, and everything fetched for it."""
 
-    stream_id: int
+    stream_id: StreamId
+
+
+class AddStream(Value):
+    """Know a stream, which stands still until it is named and started; `Streams` sends this."""
+
+    stream_id: StreamId
+
+
+class PauseStream(Value):
+    """Fetch no more of a stream for a while; `Streams` sends this for its user's thread."""
+
+    stream_id: StreamId
+    paused: bool
+
+
+FetchCommand: TypeAlias = (
+    ProgramFetch | AddStream | NameStream | StartStream | StopStream | PauseStream | RemoveStream
+)
 
 
 # ---- news for the user's thread ----
@@ -183,13 +202,7 @@ News: TypeAlias = (
     PartitionFailed | PartitionFound | Reposition | Positioned | Recreated | BrokerFailed
 )
 
-ConsumerCommand: TypeAlias = (
-    TransportCommand
-    | ProgramFetch
-    | NameStream
-    | StartStream
-    | StopStream
-    | RemoveStream
-    | News
-    | GroupNews
-)
+OwnCommand: TypeAlias = FetchCommand | News | GroupNews
+"""What only a consumer has."""
+
+ConsumerCommand: TypeAlias = ClientCommand | OwnCommand

@@ -35,6 +35,7 @@ from kafka_fast.control.producer.messages import (
     FailBatch,
     FailQueue,
     LimitTopic,
+    OwnCommand,
     ProducePunt,
     ProducerCommand,
     QueueReport,
@@ -78,7 +79,7 @@ logger = get_logger("kafka_fast.producer")
 OwnEvent: TypeAlias = QueueReport | ProducePunt | RouteWanted
 
 
-class ProducerControl(ClientControl[ProducerSettings, ProducerCommand, OwnEvent]):
+class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
     """Policy of one producer. Control thread only."""
 
     kind = "producer"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from kafka_fast.control.messages import TransportCommand, TransportEvent
+from kafka_fast.control.command_fields import Int16, Int32, Int64, QueueId, Size, TopicName
+from kafka_fast.control.messages import ClientCommand, TransportEvent
 from kafka_fast.errors import KafkaError, Outcome
 from kafka_fast.values import Value
 
@@ -83,17 +84,130 @@ ProducerEvent: TypeAlias = TransportEvent | ProducePunt | RouteWanted | QueueRep
 class ProgramProduce(Value):
     """Let a link carry Produce requests of this version."""
 
-    link_id: int
-    version: int
+    link_id: Int32
+    version: Int16
     prefix: bytes
 
 
 class NameTopic(Value):
     """Set the field that names the topic, for requests of the same form as `version`."""
 
-    topic: str
-    version: int
+    topic: TopicName
+    version: Int16
     field: bytes
+
+
+class RestartTopic(Value):
+    """A topic's logs are empty: it was deleted and created again."""
+
+    topic: TopicName
+
+
+class LimitTopic(Value):
+    """Make no larger batches for a topic."""
+
+    topic: TopicName
+    size: Size
+    """Bytes of a full batch, not compressed; 0: as many as elsewhere."""
+    wire_size: Size
+    """Bytes of a batch in a request, beyond which it is split; 0: it never is."""
+
+
+class RouteQueue(Value):
+    """Send a queue's batches over this link; 0: over no link."""
+
+    queue_id: QueueId
+    link_id: Int32
+
+
+class SetProducerId(Value):
+    """Use this identity for queues without unresolved batches."""
+
+    producer_id: Int64
+    epoch: Int16
+
+
+class FailBatch(Value):
+    """End a batch of a frozen queue without success."""
+
+    row: BatchRow
+    error_code: Int32
+    outcome: Outcome
+    detail: bytes | None = None
+    """What the leader said of single records; see `refusals`."""
+
+
+class CompleteBatch(Value):
+    """End a batch of a frozen queue as delivered at this offset (-1: not known)."""
+
+    row: BatchRow
+    base_offset: Int64
+
+
+class SplitBatch(Value):
+    """Replace a batch of a frozen queue by batches of at most `size` bytes, or fail it."""
+
+    row: BatchRow
+    size: Size
+    error_code: Int32
+
+
+class ForgiveBatch(Value):
+    """Do not count the last failure of a frozen queue's batch: it was another batch's."""
+
+    row: BatchRow
+
+
+class RenumberQueue(Value):
+    """Give new sequences to a frozen queue's batches; none of them may be in the log.
+
+    Only batches behind (`serial`, `slice`) get new sequences. With producer id -1 they keep their
+    producer id and epoch.
+    """
+
+    queue_id: QueueId
+    generation: Int64
+    producer_id: Int64
+    epoch: Int16
+    base_sequence: Int32
+    serial: Int64 = -1
+    slice: Int32 = -1
+
+
+class ThawQueue(Value):
+    """Let a frozen queue go on at the time `at`; `single`: with one batch in flight at first."""
+
+    queue_id: QueueId
+    generation: Int64
+    at: float
+    single: bool
+
+
+class FailQueue(Value):
+    """Fail a queue's batches that are in no request, each with what is known of it."""
+
+    queue_id: QueueId
+    error_code: Int32
+
+
+ProduceCommand: TypeAlias = (
+    ProgramProduce
+    | NameTopic
+    | RestartTopic
+    | LimitTopic
+    | RouteQueue
+    | SetProducerId
+    | FailBatch
+    | CompleteBatch
+    | SplitBatch
+    | ForgiveBatch
+    | RenumberQueue
+    | ThawQueue
+    | FailQueue
+)
+
+
+# ---- changes of the queues, which are made at once ----
 
 
 class SetPartitions(Value):
@@ -111,104 +225,11 @@ class SetPartitionCount(Value):
     count: int
 
 
-class RestartTopic(Value):
-    """A topic's logs are empty: it was deleted and created again."""
-
-    topic: str
-
-
-class LimitTopic(Value):
-    """Make no larger batches for a topic."""
-
-    topic: str
-    size: int
-    """Bytes of a full batch, not compressed; 0: as many as elsewhere."""
-    wire_size: int
-    """Bytes of a batch in a request, beyond which it is split; 0: it never is."""
-
-
 class SetAvailable(Value):
     """Say whether a partition has a leader."""
 
     queue_id: int
     available: bool
-
-
-class RouteQueue(Value):
-    """Send a queue's batches over this link; 0: over no link."""
-
-    queue_id: int
-    link_id: int
-
-
-class SetProducerId(Value):
-    """Use this identity for queues without unresolved batches."""
-
-    producer_id: int
-    epoch: int
-
-
-class FailBatch(Value):
-    """End a batch of a frozen queue without success."""
-
-    row: BatchRow
-    error_code: int
-    outcome: Outcome
-    detail: bytes | None = None
-    """What the leader said of single records; see `refusals`."""
-
-
-class CompleteBatch(Value):
-    """End a batch of a frozen queue as delivered at this offset (-1: not known)."""
-
-    row: BatchRow
-    base_offset: int
-
-
-class SplitBatch(Value):
-    """Replace a batch of a frozen queue by batches of at most `size` bytes, or fail it."""
-
-    row: BatchRow
-    size: int
-    error_code: int
-
-
-class ForgiveBatch(Value):
-    """Do not count the last failure of a frozen queue's batch: it was another batch's."""
-
-    row: BatchRow
-
-
-class RenumberQueue(Value):
-    """Give new sequences to a frozen queue's batches; none of them may be in the log.
-
-    Only batches behind (`serial`, `slice`) get new sequences. With producer id -1 they keep their
-    producer id and epoch.
-    """
-
-    queue_id: int
-    generation: int
-    producer_id: int
-    epoch: int
-    base_sequence: int
-    serial: int = -1
-    slice: int = -1
-
-
-class ThawQueue(Value):
-    """Let a frozen queue go on at the time `at`; `single`: with one batch in flight at first."""
-
-    queue_id: int
-    generation: int
-    at: float
-    single: bool
-
-
-class FailQueue(Value):
-    """Fail a queue's batches that are in no request, each with what is known of it."""
-
-    queue_id: int
-    error_code: int
 
 
 class RefuseRecords(Value):
@@ -217,23 +238,9 @@ class RefuseRecords(Value):
     error: KafkaError
 
 
-ProducerCommand: TypeAlias = (
-    TransportCommand
-    | ProgramProduce
-    | NameTopic
-    | SetPartitions
-    | SetPartitionCount
-    | RestartTopic
-    | LimitTopic
-    | SetAvailable
-    | RouteQueue
-    | SetProducerId
-    | FailBatch
-    | CompleteBatch
-    | SplitBatch
-    | ForgiveBatch
-    | RenumberQueue
-    | ThawQueue
-    | FailQueue
-    | RefuseRecords
-)
+QueueChange: TypeAlias = SetPartitions | SetPartitionCount | SetAvailable | RefuseRecords
+
+OwnCommand: TypeAlias = ProduceCommand | QueueChange
+"""What only a producer has."""
+
+ProducerCommand: TypeAlias = ClientCommand | OwnCommand

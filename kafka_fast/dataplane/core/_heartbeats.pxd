@@ -4,7 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane.core._sender_state cimport sender_state
 from kafka_fast.dataplane.core.link cimport kf_link, kf_request
-from kafka_fast.dataplane.core.structs cimport kf_command, kf_heartbeat
+from kafka_fast.dataplane.core.commands cimport kf_send_between
+from kafka_fast.dataplane.core.structs cimport kf_heartbeat
 
 
 # Begin to send a heartbeat, which the data plane owns from here on. Another of its token ends.
@@ -17,7 +18,7 @@ cdef void stop_all_heartbeats(sender_state* state) noexcept nogil
 
 # Send another request once as soon as nothing of its heartbeats is in flight. It is dropped if an
 # answer that the control plane had not seen has gone up, or goes up before the request is sent.
-cdef void send_between(sender_state* state, kf_command* command) noexcept nogil
+cdef void send_between(sender_state* state, kf_send_between* command) noexcept nogil
 
 # Queue what is due; if the user is stuck, end all heartbeats.
 cdef void send_heartbeats(sender_state* state, double now) noexcept nogil

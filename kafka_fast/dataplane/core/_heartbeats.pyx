@@ -87,17 +87,17 @@ cdef void drop_between(kf_heartbeat* heartbeat) noexcept nogil:
     heartbeat.between = NULL
 
 
-cdef void send_between(sender_state* state, kf_command* command) noexcept nogil:
+cdef void send_between(sender_state* state, kf_send_between* command) noexcept nogil:
     cdef kf_heartbeat* heartbeat = find_heartbeat(state, command.token)[0]
     if heartbeat == NULL or heartbeat.told != command.heard:
         return
     drop_between(heartbeat)
     heartbeat.unheard = 0
-    heartbeat.between = command.bytes
-    heartbeat.between_size = command.size
+    heartbeat.between = command.frame
+    heartbeat.between_size = command.frame_size
     heartbeat.between_token = command.own_token
     heartbeat.between_timeout = command.timeout
-    command.bytes = NULL
+    command.frame = NULL
 
 
 cdef double due_at(const kf_heartbeat* heartbeat) noexcept nogil:

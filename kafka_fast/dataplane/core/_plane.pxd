@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t
 
 from kafka_fast.dataplane.core._sender_state cimport sender_state
-from kafka_fast.dataplane.core.state cimport kf_env, kf_plane
+from kafka_fast.dataplane.core.state cimport kf_env, kf_heartbeat, kf_plane
 
 
 cdef class Environment:
@@ -27,3 +27,6 @@ cdef class DataPlane:
 
 # A malloc'ed copy. The command, session or heartbeat that it is put into owns it.
 cdef uint8_t* copy_bytes(bytes data) except NULL
+
+# What a StartHeartbeats says, as the data plane keeps it; raises UsageError if it cannot be so.
+cdef kf_heartbeat* heartbeat_of(object message) except NULL

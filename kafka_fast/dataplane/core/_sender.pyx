@@ -8,7 +8,7 @@ Thread: data plane; in a simulation, whoever calls `step`. Takes no GIL, calls n
 
 from libc.string cimport memset
 
-from kafka_fast.dataplane.core._commands cimport carry_out_commands
+from kafka_fast.dataplane.core._dispatch cimport carry_out_commands
 from kafka_fast.dataplane.produce._drain cimport drain, may_drain
 from kafka_fast.dataplane.fetch._fetcher cimport fetch, fetch_deadline
 from kafka_fast.dataplane.core._heartbeats cimport (

@@ -3,6 +3,7 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from kafka_fast._wire.layout cimport kf_record
+from kafka_fast.dataplane.core.commands cimport *
 from kafka_fast.dataplane.core.structs cimport *
 
 
@@ -49,6 +50,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_EVENT_HEARTBEATS_ENDED
         KF_EVENT_BAD_ANSWER
         KF_EVENT_GATE_SHUT
+        KF_EVENT_UNKNOWN_COMMAND
 
     enum kf_misfit_kind:
         KF_MISFIT_FORM
@@ -68,50 +70,17 @@ cdef extern from "kf_plane.h" nogil:
         KF_CLOSE_IDLE
         KF_CLOSE_LAYER
 
-    enum kf_command_kind:
-        KF_COMMAND_ADD_LINK
-        KF_COMMAND_CLOSE_LINK
-        KF_COMMAND_SEND_RAW
-        KF_COMMAND_OPEN_GATE
-        KF_COMMAND_PAUSE_LINK
-        KF_COMMAND_START_HEARTBEATS
-        KF_COMMAND_STOP_HEARTBEATS
-        KF_COMMAND_SEND_BETWEEN
-        KF_COMMAND_DUMP
-        KF_COMMAND_PROGRAM
-        KF_COMMAND_ROUTE
-        KF_COMMAND_TOPIC
-        KF_COMMAND_PRODUCER_ID
-        KF_COMMAND_VERDICT
-        KF_COMMAND_THAW
-        KF_COMMAND_FAIL_QUEUE
-        KF_COMMAND_LIMIT_TOPIC
-        KF_COMMAND_RESTART_TOPIC
-        KF_COMMAND_PROGRAM_FETCH
-        KF_COMMAND_ADD_STREAM
-        KF_COMMAND_NAME_STREAM
-        KF_COMMAND_START_STREAM
-        KF_COMMAND_STOP_STREAM
-        KF_COMMAND_PAUSE_STREAM
-        KF_COMMAND_REMOVE_STREAM
-
-    enum kf_verdict:
-        KF_VERDICT_FAIL
-        KF_VERDICT_SUCCEED
-        KF_VERDICT_SPLIT
-        KF_VERDICT_RENUMBER
-        KF_VERDICT_FORGIVE
-
     enum:
         KF_HISTOGRAM_BUCKETS
 
     void kf_plane_init(kf_plane* plane, const kf_env* env)
     void kf_plane_destroy(kf_plane* plane)
     void kf_plane_wake(kf_plane* plane, int level)
-    kf_command* kf_command_new(int kind)
+    kf_command* kf_command_new(kf_side side)
     void kf_plane_command(kf_plane* plane, kf_command* command)
     kf_command* kf_plane_take_commands(kf_plane* plane)
     void kf_command_free(kf_command* command)
+    void kf_plane_refuse(kf_plane* plane, const kf_command* command, int kind)
     kf_event* kf_event_new(int kind, int32_t link_id)
     kf_batch_row* kf_event_add_batch(kf_event* event)
     kf_stream_row* kf_event_add_stream(kf_event* event)

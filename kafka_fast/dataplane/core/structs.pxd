@@ -128,43 +128,6 @@ cdef extern from "kf_plane.h" nogil:
         int64_t* queue_ids
         int row_count
 
-    ctypedef struct kf_command:
-        kf_command* next
-        int kind
-        int verdict
-        kf_link* link
-        kf_queue* queue
-        kf_topic* topic
-        kf_stream* stream
-        kf_session* session
-        kf_heartbeat* heartbeat
-        int32_t link_id
-        int topic_format
-        bint single
-        bint paused
-        bint of_login
-        int32_t slice
-        int64_t serial
-        int64_t generation
-        int64_t token
-        int64_t own_token
-        int64_t heard
-        int64_t producer_id
-        int64_t base_offset
-        int64_t fetch_position
-        int64_t timestamp_ms
-        double at
-        double timeout
-        int32_t base_sequence
-        int16_t epoch
-        int16_t version
-        int32_t error_code
-        int32_t outcome
-        int32_t leader_epoch
-        size_t split_size
-        uint8_t* bytes
-        size_t size
-
     ctypedef struct kf_histogram:
         kf_counter buckets[40]
         kf_counter count

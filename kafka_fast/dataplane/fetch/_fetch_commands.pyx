@@ -18,7 +18,8 @@ from kafka_fast.dataplane.core.state cimport *
 cdef double GATHER = 0.001
 
 
-cdef void program_fetch(sender_state* state, kf_command* command) noexcept nogil:
+cdef void on_program_fetch(sender_state* state, kf_program_fetch* command,
+                           double now) noexcept nogil:
     """Let the link fetch; if it does already, in another version from the next request on."""
     cdef kf_link* link = find_link(state, command.link_id)
     cdef kf_session* session = command.session
@@ -34,7 +35,8 @@ cdef void program_fetch(sender_state* state, kf_command* command) noexcept nogil
     link.session.successor = session
 
 
-cdef void add_stream(kf_fetcher* fetcher, kf_command* command) noexcept nogil:
+cdef void on_add_stream(sender_state* state, kf_add_stream* command, double now) noexcept nogil:
+    cdef kf_fetcher* fetcher = state.plane.fetcher
     cdef kf_stream* stream = command.stream
     command.stream = NULL  # its reference is ours now
     stream.next = fetcher.streams
@@ -43,8 +45,16 @@ cdef void add_stream(kf_fetcher* fetcher, kf_command* command) noexcept nogil:
     fetcher.streams = stream
 
 
-cdef void remove_stream(kf_fetcher* fetcher, kf_stream* stream) noexcept nogil:
+cdef void on_name_stream(sender_state* state, kf_name_stream* command, double now) noexcept nogil:
+    kf_stream_name(command.stream, fetch_topic_format(command.version), command.field,
+                   command.field_size)
+
+
+cdef void on_remove_stream(sender_state* state, kf_remove_stream* command,
+                           double now) noexcept nogil:
     """Forget the stream. Sessions may know it until their next request."""
+    cdef kf_fetcher* fetcher = state.plane.fetcher
+    cdef kf_stream* stream = command.stream
     move_stream(stream, NULL)
     if stream.previous != NULL:
         stream.previous.next = stream.next
@@ -56,14 +66,15 @@ cdef void remove_stream(kf_fetcher* fetcher, kf_stream* stream) noexcept nogil:
     kf_stream_unref(stream)
 
 
-cdef void start_stream(sender_state* state, const kf_command* command, double now) noexcept nogil:
+cdef void on_start_stream(sender_state* state, kf_start_stream* command,
+                          double now) noexcept nogil:
     cdef kf_stream* stream = command.stream
     cdef kf_link* link = find_link(state, command.link_id)
     if (command.generation < stream.generation
             or command.generation < kf_get_long(&stream.wanted)):
         return
     stream.generation = command.generation
-    stream.position = command.fetch_position
+    stream.position = command.offset
     stream.leader_epoch = command.leader_epoch
     stream.last_epoch = -1  # nothing was fetched from here on yet
     stream.frozen = stream.broken = False
@@ -75,7 +86,7 @@ cdef void start_stream(sender_state* state, const kf_command* command, double no
         report_stopped(state, stream)
 
 
-cdef void stop_stream(sender_state* state, const kf_command* command) noexcept nogil:
+cdef void on_stop_stream(sender_state* state, kf_stop_stream* command, double now) noexcept nogil:
     """Stop the stream and report its position, unless a punt has done so already."""
     cdef kf_stream* stream = command.stream
     if stream.link == NULL or stream.generation != command.generation:
@@ -85,20 +96,6 @@ cdef void stop_stream(sender_state* state, const kf_command* command) noexcept n
         report_stopped(state, stream)
 
 
-cdef void carry_out_fetch(sender_state* state, kf_command* command, double now) noexcept nogil:
-    cdef kf_fetcher* fetcher = state.plane.fetcher
-    cdef int kind = command.kind
-    if kind == KF_COMMAND_PROGRAM_FETCH:
-        program_fetch(state, command)
-    elif kind == KF_COMMAND_ADD_STREAM:
-        add_stream(fetcher, command)
-    elif kind == KF_COMMAND_NAME_STREAM:
-        kf_stream_name(command.stream, command.topic_format, command.bytes, command.size)
-    elif kind == KF_COMMAND_START_STREAM:
-        start_stream(state, command, now)
-    elif kind == KF_COMMAND_STOP_STREAM:
-        stop_stream(state, command)
-    elif kind == KF_COMMAND_PAUSE_STREAM:
-        command.stream.paused = command.paused
-    elif kind == KF_COMMAND_REMOVE_STREAM:
-        remove_stream(fetcher, command.stream)
+cdef void on_pause_stream(sender_state* state, kf_pause_stream* command,
+                          double now) noexcept nogil:
+    command.stream.paused = command.paused

@@ -1,7 +1,7 @@
 """The consumer's side of the data plane as an object."""
 
 from kafka_fast.dataplane.core._plane cimport DataPlane
-from kafka_fast.dataplane.core.structs cimport kf_command, kf_fetcher, kf_stream
+from kafka_fast.dataplane.core.structs cimport kf_fetcher, kf_session, kf_stream
 
 
 cdef class Handle:
@@ -17,4 +17,7 @@ cdef class Streams:
     cdef dict topic_orders    # topic -> where its streams stand among the others
 
     cdef kf_stream* stream(self, object stream_id) except NULL
-    cdef kf_command* command(self, int kind, object stream_id) except NULL
+
+
+# How a ProgramFetch has a link fetch; raises ValueError if its prefix is none.
+cdef kf_session* session_of(object message) except NULL

@@ -1,13 +1,12 @@
 """The consumer's side of the data plane as an object: streams down, chunks up.
 
-Stream ids are the control plane's; net/ translates. The control thread programs links and starts
-streams. The user's thread takes chunks, and says with `set_generation` and `set_paused` what it
-wants. Both hold the GIL here, so the dicts need no lock. The data plane's thread sees only commands
-and atomics.
+Stream ids are the control plane's. Its commands, which program links and start streams, come from
+`consumer._fetch_carrier`. The user's thread takes chunks, and says with `set_generation` and
+`set_paused` what it wants. Both hold the GIL here, so the dicts need no lock. The data plane's
+thread sees only commands and atomics.
 """
 
-from cpython.bytes cimport PyBytes_GET_SIZE
-from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t
 
 from kafka_fast.dataplane.fetch._chunk cimport chunk_of
 from kafka_fast.dataplane.core._plane cimport copy_bytes
@@ -22,9 +21,6 @@ EVENT_STREAMS_STOPPED = KF_EVENT_STREAMS_STOPPED
 
 NO_END = INT64_MAX
 
-FETCH_FIRST_FLEXIBLE = 12
-FETCH_FIRST_WITH_IDS = 13
-
 cdef enum:
     SESSION_SIZE = 8  # session id and epoch, the end of the prefix since v7
     ISOLATION_SIZE = 1
@@ -32,11 +28,29 @@ cdef enum:
     FIRST_WITH_SESSIONS = 7
 
 
-def topic_format(int version):
-    """Return how Fetch requests of this version name topics, as `name_stream` takes it."""
-    if version >= FETCH_FIRST_WITH_IDS:
-        return KF_TOPIC_ID
-    return KF_TOPIC_COMPACT_NAME if version >= FETCH_FIRST_FLEXIBLE else KF_TOPIC_NAME
+cdef kf_session* session_of(object message) except NULL:
+    cdef kf_session* session = kf_session_new()
+    cdef int16_t version = message.version
+    cdef Py_ssize_t pos = (len(message.prefix) - ISOLATION_SIZE - MAX_BYTES_SIZE
+                           - (SESSION_SIZE if version >= FIRST_WITH_SESSIONS else 0))
+    if session == NULL:
+        raise MemoryError
+    try:
+        if pos < 0:
+            raise ValueError(f"{len(message.prefix)} bytes are no prefix of a Fetch request")
+        session.prefix = copy_bytes(message.prefix)
+        session.suffix = copy_bytes(message.suffix)
+    except BaseException:
+        kf_session_free(session)
+        raise
+    session.prefix_size = len(message.prefix)
+    session.suffix_size = len(message.suffix)
+    session.max_bytes_pos = <int32_t>pos
+    session.version = version
+    session.topic_format = fetch_topic_format(version)
+    session.flexible = version >= FETCH_FIRST_FLEXIBLE
+    session.turn_topic = session.turn_partition = -1
+    return session
 
 
 cdef class Handle:
@@ -71,49 +85,7 @@ cdef class Streams:
     cdef kf_stream* stream(self, object stream_id) except NULL:
         return (<Handle>self.handles[stream_id]).stream
 
-    cdef kf_command* command(self, int kind, object stream_id) except NULL:
-        """Return a command about a stream."""
-        cdef kf_stream* stream = self.stream(stream_id)
-        cdef kf_command* command = kf_command_new(kind)
-        command.stream = stream
-        kf_stream_ref(stream)
-        return command
-
-    # ---- control thread: how to fetch, and from where ----
-
-    def program_fetch(self, int32_t link_id, int16_t version, bytes prefix, bytes suffix):
-        """Let a link carry Fetch requests of this version; may be repeated with another.
-
-        Args:
-            prefix: The request from its length (blank) up to and with the session epoch, before v7
-                the isolation level.
-            suffix: What follows the arrays of topics.
-        """
-        cdef kf_command* command
-        cdef kf_session* session = kf_session_new()
-        cdef Py_ssize_t pos = (PyBytes_GET_SIZE(prefix) - ISOLATION_SIZE - MAX_BYTES_SIZE
-                               - (SESSION_SIZE if version >= FIRST_WITH_SESSIONS else 0))
-        if session == NULL:
-            raise MemoryError
-        try:
-            if pos < 0:
-                raise ValueError(f"{len(prefix)} bytes are no prefix of a Fetch request")
-            session.prefix = copy_bytes(prefix)
-            session.suffix = copy_bytes(suffix)
-        except BaseException:
-            kf_session_free(session)
-            raise
-        session.prefix_size = PyBytes_GET_SIZE(prefix)
-        session.suffix_size = PyBytes_GET_SIZE(suffix)
-        session.max_bytes_pos = <int32_t>pos
-        session.version = version
-        session.topic_format = topic_format(version)
-        session.flexible = version >= FETCH_FIRST_FLEXIBLE
-        session.turn_topic = session.turn_partition = -1
-        command = kf_command_new(KF_COMMAND_PROGRAM_FETCH)
-        command.link_id = link_id
-        command.session = session
-        kf_plane_command(self.plane.plane, command)
+    # ---- which streams there are ----
 
     def add_stream(self, int64_t stream_id, str topic, int32_t partition, int64_t end=NO_END):
         """Make a stream; it stands still until it is named and started.
@@ -122,6 +94,7 @@ cdef class Streams:
             end: Offset from which on nothing is fetched; a batch that reaches beyond it comes
                 whole, and more batches may come in the same answer.
         """
+        cdef kf_command* command
         cdef Handle handle = Handle.__new__(Handle)
         cdef int32_t order = self.topic_orders.setdefault(topic, len(self.topic_orders))
         if stream_id in self.handles:
@@ -130,53 +103,28 @@ cdef class Streams:
         if handle.stream == NULL:
             raise MemoryError
         self.handles[stream_id] = handle
-        kf_plane_command(self.plane.plane, self.command(KF_COMMAND_ADD_STREAM, stream_id))
-
-    def name_stream(self, int64_t stream_id, int topic_format, bytes field):
-        """Set how requests of this format (see `topic_format`) name the stream's topic."""
-        cdef uint8_t* copy = copy_bytes(field)
-        cdef kf_command* command = self.command(KF_COMMAND_NAME_STREAM, stream_id)
-        command.topic_format = topic_format
-        command.size = PyBytes_GET_SIZE(field)
-        command.bytes = copy
+        command = kf_command_new(KF_SIDE_FETCH)
+        command.fetch.kind = KF_COMMAND_ADD_STREAM
+        command.fetch.add_stream.stream = handle.stream
+        kf_stream_ref(handle.stream)
         kf_plane_command(self.plane.plane, command)
 
-    def start_stream(self, int64_t stream_id, int32_t link_id, int64_t generation, int64_t offset,
-                     int32_t leader_epoch=-1):
-        """Fetch from `offset` on, over this link.
-
-        A generation below the stream's own, or below what the user wants, changes nothing.
-
-        Args:
-            leader_epoch: As metadata has it; -1: not known.
-        """
-        cdef kf_command* command = self.command(KF_COMMAND_START_STREAM, stream_id)
-        command.link_id = link_id
-        command.generation = generation
-        command.fetch_position = offset
-        command.leader_epoch = leader_epoch
-        kf_plane_command(self.plane.plane, command)
-
-    def stop_stream(self, int64_t stream_id, int64_t generation):
-        """Stop the stream if this is its generation; STREAMS_STOPPED says where it stands."""
-        cdef kf_command* command = self.command(KF_COMMAND_STOP_STREAM, stream_id)
-        command.generation = generation
-        kf_plane_command(self.plane.plane, command)
-
-    def remove_stream(self, int64_t stream_id):
-        """Forget a stream, and what was fetched of it and not taken."""
-        cdef kf_command* command = self.command(KF_COMMAND_REMOVE_STREAM, stream_id)
+    def forget(self, int64_t stream_id):
+        """Forget a stream, and what was fetched of it and not taken; behind RemoveStream."""
         cdef Handle handle = self.handles.pop(stream_id)
         with nogil:
             kf_fetcher_want(self.fetcher, handle.stream, INT64_MAX)
-        kf_plane_command(self.plane.plane, command)
 
     # ---- user's thread: which records are wanted, and which have arrived ----
 
     def set_paused(self, int64_t stream_id, bint paused):
         """Fetch no more of a stream for a while; what was fetched stays."""
-        cdef kf_command* command = self.command(KF_COMMAND_PAUSE_STREAM, stream_id)
-        command.paused = paused
+        cdef kf_stream* stream = self.stream(stream_id)
+        cdef kf_command* command = kf_command_new(KF_SIDE_FETCH)
+        command.fetch.kind = KF_COMMAND_PAUSE_STREAM
+        command.fetch.pause_stream.paused = paused
+        command.fetch.pause_stream.stream = stream
+        kf_stream_ref(stream)
         kf_plane_command(self.plane.plane, command)
 
     def set_generation(self, int64_t stream_id, int64_t generation):

@@ -6,6 +6,23 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane.core.structs cimport *
 
+cdef extern from "kf_queue.h" nogil:
+    enum:
+        KF_TOPIC_NAME
+        KF_TOPIC_COMPACT_NAME
+        KF_TOPIC_ID
+
+cdef enum:
+    FETCH_FIRST_FLEXIBLE = 12
+    FETCH_FIRST_WITH_IDS = 13
+
+
+# How Fetch requests of this version name topics, enum kf_topic_format.
+cdef inline int fetch_topic_format(int version) noexcept nogil:
+    if version >= FETCH_FIRST_WITH_IDS:
+        return KF_TOPIC_ID
+    return KF_TOPIC_COMPACT_NAME if version >= FETCH_FIRST_FLEXIBLE else KF_TOPIC_NAME
+
 
 cdef extern from "kf_sync.h" nogil:
     int64_t kf_get_long(kf_atomic_long* value)

@@ -52,3 +52,6 @@ cdef class Queues:
 
     cdef kf_queue* queue(self, int64_t queue_id) except NULL
     cdef TopicQueues find_topic(self, str name)
+
+# An `Outcome` as batches have it, enum kf_outcome.
+cdef int outcome_code(object outcome) except -1

@@ -1,4 +1,4 @@
-"""The produce side of the data plane as an object: topics and their queues, commands."""
+"""The produce side of the data plane as an object: topics and their queues."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,19 +9,6 @@ from kafka_fast.dataplane.core._plane import DataPlane
 EVENT_PUNT: int
 EVENT_ROUTE: int
 EVENT_REPORT: int
-
-FORMAT_NAME: int
-FORMAT_COMPACT_NAME: int
-FORMAT_ID: int
-
-VERDICT_FAIL: int
-VERDICT_SUCCEED: int
-VERDICT_SPLIT: int
-VERDICT_FORGIVE: int
-
-OUTCOME_NOT_SENT: int
-OUTCOME_REJECTED: int
-OUTCOME_MAYBE_WRITTEN: int
 
 class TopicQueues:
     name: str
@@ -72,39 +59,6 @@ class Queues:
     def partition_count(self, name: str) -> int: ...
     def set_available(self, queue_id: int, available: bool) -> None: ...
     def queue_of(self, queue_id: int) -> tuple[str, int]: ...
-    def program(self, link_id: int, version: int, topic_format: int, prefix: bytes) -> None: ...
-    def name_topic(self, name: str, topic_format: int, field: bytes) -> None: ...
-    def limit_topic(self, name: str, batch_limit: int, wire_limit: int) -> None: ...
-    def restart_topic(self, name: str) -> None: ...
-    def route(self, queue_id: int, link_id: int) -> None: ...
-    def set_producer_id(self, producer_id: int, epoch: int) -> None: ...
-    def judge(
-        self,
-        queue_id: int,
-        generation: int,
-        verdict: int,
-        serial: int,
-        slice: int,
-        *,
-        error_code: int = 0,
-        outcome: int = 0,
-        base_offset: int = -1,
-        timestamp_ms: int = -1,
-        size: int = 0,
-        detail: bytes | None = None,
-    ) -> None: ...
-    def renumber(
-        self,
-        queue_id: int,
-        generation: int,
-        producer_id: int,
-        epoch: int,
-        base_sequence: int,
-        serial: int,
-        slice: int,
-    ) -> None: ...
-    def thaw(self, queue_id: int, generation: int, at: float, single: bool) -> None: ...
-    def fail_queue(self, queue_id: int, error_code: int) -> None: ...
     def check_owner(self) -> None: ...
     def check_lives(self) -> None: ...
     def check_may_wait(self) -> None: ...

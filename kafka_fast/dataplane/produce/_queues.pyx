@@ -1,46 +1,43 @@
-"""The produce side of the data plane as an object: topics and their queues, commands.
+"""The produce side of the data plane as an object: topics and their queues.
 
-Commands arrive as plain arguments: net/ translates them from the control plane's records, so that
-the two planes never import each other.
+Commands arrive packed: `producer._produce_carrier` translates them from the control plane's
+records, so that the two planes never import each other.
 
 Threads: any, with the GIL.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_GET_SIZE
 from cpython.pythread cimport PyThread_get_thread_ident
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from kafka_fast.dataplane.core._plane cimport DataPlane, copy_bytes
+from kafka_fast.dataplane.core._plane cimport DataPlane
 from kafka_fast.dataplane.core._events cimport produce_stats_dict
 from kafka_fast.dataplane.produce._losses cimport LossCounts
 from kafka_fast.dataplane.core.state cimport *
 
-from kafka_fast.errors import UsageError, fresh_copy
+from kafka_fast.errors import Outcome, UsageError, fresh_copy
 
-# The names of the codes that pass in tuples and arguments; net/ knows them by these.
+# The names of the codes that pass in tuples; net/ knows them by these.
 EVENT_PUNT = KF_EVENT_PUNT
 EVENT_ROUTE = KF_EVENT_ROUTE
 EVENT_REPORT = KF_EVENT_REPORT
-
-FORMAT_NAME = KF_TOPIC_NAME
-FORMAT_COMPACT_NAME = KF_TOPIC_COMPACT_NAME
-FORMAT_ID = KF_TOPIC_ID
-
-VERDICT_FAIL = KF_VERDICT_FAIL
-VERDICT_SUCCEED = KF_VERDICT_SUCCEED
-VERDICT_SPLIT = KF_VERDICT_SPLIT
-VERDICT_FORGIVE = KF_VERDICT_FORGIVE
-
-OUTCOME_NOT_SENT = KF_OUTCOME_NOT_SENT
-OUTCOME_REJECTED = KF_OUTCOME_REJECTED
-OUTCOME_MAYBE_WRITTEN = KF_OUTCOME_MAYBE_WRITTEN
 
 cdef extern from "<unistd.h>" nogil:
     int getpid()
 
 cdef enum:
     BATCH_GROWTH = 262_144  # a batch is full at max(batch.size, this)
+
+
+cdef dict OUTCOMES = {
+    Outcome.NOT_SENT: KF_OUTCOME_NOT_SENT,
+    Outcome.REJECTED: KF_OUTCOME_REJECTED,
+    Outcome.MAYBE_WRITTEN: KF_OUTCOME_MAYBE_WRITTEN,
+}
+
+
+cdef int outcome_code(object outcome) except -1:
+    return OUTCOMES[outcome]
 
 
 cdef class TopicQueues:
@@ -188,121 +185,6 @@ cdef class Queues:
         topic, partition = self.places[queue_id]
         return topic.topic.queues[<int32_t>partition]
 
-    # ---- commands ----
-
-    def program(self, int32_t link_id, int16_t version, int topic_format, bytes prefix):
-        """Let the link carry Produce requests that begin with `prefix`."""
-        cdef uint8_t* data = copy_bytes(prefix)
-        cdef kf_command* command = kf_command_new(KF_COMMAND_PROGRAM)
-        command.link_id = link_id
-        command.version = version
-        command.topic_format = topic_format
-        command.size = PyBytes_GET_SIZE(prefix)
-        command.bytes = data
-        kf_plane_command(self.producer.plane, command)
-
-    def name_topic(self, str name, int topic_format, bytes field):
-        """Set how requests of this format name the topic."""
-        cdef kf_topic* topic = (<TopicQueues>self.topics[name]).topic
-        cdef uint8_t* data = copy_bytes(field)
-        cdef kf_command* command = kf_command_new(KF_COMMAND_TOPIC)
-        command.topic = topic
-        command.topic_format = topic_format
-        command.size = PyBytes_GET_SIZE(field)
-        command.bytes = data
-        kf_plane_command(self.producer.plane, command)
-
-    def limit_topic(self, str name, size_t batch_limit, size_t wire_limit):
-        """Make no larger batches for a topic.
-
-        Args:
-            batch_limit: Bytes at which a batch is full.
-            wire_limit: Most bytes of a batch in a request: larger ones are split before.
-        """
-        cdef kf_command* command = kf_command_new(KF_COMMAND_LIMIT_TOPIC)
-        command.topic = (<TopicQueues>self.topics[name]).topic
-        command.split_size = batch_limit
-        command.size = wire_limit
-        kf_plane_command(self.producer.plane, command)
-
-    def restart_topic(self, str name):
-        """Tell the data plane that the topic was recreated, so that its logs are empty."""
-        cdef kf_command* command = kf_command_new(KF_COMMAND_RESTART_TOPIC)
-        command.topic = (<TopicQueues>self.topics[name]).topic
-        kf_plane_command(self.producer.plane, command)
-
-    def route(self, int64_t queue_id, int32_t link_id):
-        """Send the queue's batches to this link from now on; 0: to none."""
-        cdef kf_command* command = kf_command_new(KF_COMMAND_ROUTE)
-        command.queue = self.queue(queue_id)
-        command.link_id = link_id
-        kf_plane_command(self.producer.plane, command)
-
-    def set_producer_id(self, int64_t producer_id, int16_t epoch):
-        """Use this producer id for queues that have nothing unresolved."""
-        cdef kf_command* command = kf_command_new(KF_COMMAND_PRODUCER_ID)
-        command.producer_id = producer_id
-        command.epoch = epoch
-        kf_plane_command(self.producer.plane, command)
-
-    def judge(self, int64_t queue_id, int64_t generation, int verdict, int64_t serial,
-              int32_t slice, *, int32_t error_code=0, int32_t outcome=0, int64_t base_offset=-1,
-              int64_t timestamp_ms=-1, size_t size=0, bytes detail=None):
-        """Pass a verdict on one batch of a frozen queue; see VERDICT_*.
-
-        Args:
-            detail: What the guide is given again when it explains the failure.
-        """
-        cdef uint8_t* data = NULL if detail is None else copy_bytes(detail)
-        cdef kf_command* command = kf_command_new(KF_COMMAND_VERDICT)
-        command.queue = self.queue(queue_id)
-        command.generation = generation
-        command.verdict = verdict
-        command.serial = serial
-        command.slice = slice
-        command.error_code = error_code
-        command.outcome = outcome
-        command.base_offset = base_offset
-        command.timestamp_ms = timestamp_ms
-        command.split_size = size
-        command.bytes = data
-        command.size = 0 if detail is None else PyBytes_GET_SIZE(detail)
-        kf_plane_command(self.producer.plane, command)
-
-    def renumber(self, int64_t queue_id, int64_t generation, int64_t producer_id, int16_t epoch,
-                 int32_t base_sequence, int64_t serial, int32_t slice):
-        """Give a frozen queue's unresolved batches new sequences; none may have an unknown fate."""
-        cdef kf_command* command = kf_command_new(KF_COMMAND_VERDICT)
-        command.queue = self.queue(queue_id)
-        command.generation = generation
-        command.verdict = KF_VERDICT_RENUMBER
-        command.producer_id = producer_id
-        command.epoch = epoch
-        command.base_sequence = base_sequence
-        command.serial = serial
-        command.slice = slice
-        kf_plane_command(self.producer.plane, command)
-
-    def thaw(self, int64_t queue_id, int64_t generation, double at, bint single):
-        """Let a frozen queue go on.
-
-        Args:
-            at: Not before this time.
-            single: One batch in flight until a success leaves no retry that may be in the log.
-        """
-        cdef kf_command* command = kf_command_new(KF_COMMAND_THAW)
-        command.queue = self.queue(queue_id)
-        command.generation = generation
-        command.at = at
-        command.single = single
-        kf_plane_command(self.producer.plane, command)
-
-    def fail_queue(self, int64_t queue_id, int32_t error_code):
-        """Fail the queue's batches that are in no request, each with what is known of it."""
-        cdef kf_command* command = kf_command_new(KF_COMMAND_FAIL_QUEUE)
-        command.queue = self.queue(queue_id)
-        command.error_code = error_code
-        kf_plane_command(self.producer.plane, command)
 
     # ---- who is told of failures ----
 

@@ -29,9 +29,11 @@ VALUE = bytes(20_000)
 
 SCRIPT = """
 import ctypes, hashlib, socket, sys
+from kafka_fast.consumer._fetch_carrier import carry_fetch
+from kafka_fast.control.consumer.messages import NameStream, ProgramFetch, StartStream
 from kafka_fast.dataplane.fetch._chunk import chunk_done
 from kafka_fast.dataplane.core._plane import DataPlane
-from kafka_fast.dataplane.fetch._streams import Streams, topic_format
+from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.protocol import frame
@@ -46,12 +48,12 @@ wake = Wake(plane)
 pump.add_link(1, 1, socket.create_connection(("127.0.0.1", port)).detach())
 parts = frame.fetch_parts(version, "c", max_wait_ms=100, min_bytes=1, max_bytes=1,
                           read_committed=False)
-streams.program_fetch(1, version, parts.prefix, parts.suffix)
+carry_fetch(ProgramFetch(1, version, parts.prefix, parts.suffix), streams)
 for partition in range(partitions):
     streams.add_stream(partition, "t", partition)
     field = frame.fetch_topic_prefix(version, "t", bytes(16))
-    streams.name_stream(partition, topic_format(version), field)
-    streams.start_stream(partition, 1, 0, 0)
+    carry_fetch(NameStream(partition, version, field), streams)
+    carry_fetch(StartStream(partition, 1, 0, 0, -1), streams)
 pump.start()
 ctypes.PyDLL(None).read(0, ctypes.create_string_buffer(1), 1)  # keeps the GIL
 offsets = [0] * partitions

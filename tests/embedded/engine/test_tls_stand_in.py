@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.control.messages import SendRaw
 from kafka_fast.dataplane.core._plane import EVENT_RESPONSE, DataPlane
 from kafka_fast.net._pump import Machine, Pump
+from kafka_fast.net._transport_carrier import carry_transport
 from kafka_fast.testing._tls_stand_in import TlsStandIn
 from tests.waiting import eventually
 
@@ -82,7 +84,7 @@ def connected(layer: TlsStandIn) -> Iterator[Client]:
 @pytest.mark.parametrize("read_bytes", [1, 300])
 def test_what_waits_inside_the_layer_is_read_to_its_end(read_bytes: int) -> None:
     with connected(TlsStandIn(record_bytes=1 << 20, read_bytes=read_bytes)) as client:
-        client.plane.send_raw(LINK, TOKEN, REQUEST, 60.0)
+        carry_transport(SendRaw(LINK, TOKEN, REQUEST, 60.0), client.plane)
         client.receive(len(REQUEST))
         client.answer(20_000)
         eventually(client.is_answered, timeout=HANGS_AFTER)
@@ -90,7 +92,7 @@ def test_what_waits_inside_the_layer_is_read_to_its_end(read_bytes: int) -> None
 
 def test_a_read_that_must_write_first_goes_on_when_it_can() -> None:
     with connected(TlsStandIn(record_bytes=512, read_bytes=100, answer_every=1)) as client:
-        client.plane.send_raw(LINK, TOKEN, REQUEST, 60.0)
+        carry_transport(SendRaw(LINK, TOKEN, REQUEST, 60.0), client.plane)
         client.receive(len(REQUEST))
         filled = client.fill()
         client.answer(20_000)
@@ -103,7 +105,7 @@ def test_a_write_that_must_read_first_goes_on_when_it_can() -> None:
     layer = TlsStandIn(record_bytes=512, read_bytes=100)
     layer.expect_handshake(20)
     with connected(layer) as client:
-        client.plane.send_raw(LINK, TOKEN, REQUEST, 60.0)
+        carry_transport(SendRaw(LINK, TOKEN, REQUEST, 60.0), client.plane)
         client.peer.sendall(bytes(20))
         client.receive(len(REQUEST))
         client.answer(20)

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka_fast.config.security._security_settings import TlsSettings
+from kafka_fast.control.messages import SendRaw
 from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED, EVENT_RESPONSE, DataPlane
 from kafka_fast.net._pump import Machine, Pump
+from kafka_fast.net._transport_carrier import carry_transport
 from kafka_fast.net.carrier import read_event
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls.connector import TlsConnector
@@ -91,7 +93,7 @@ class Client:
         An echo is its answer if the token is the correlation id: counted up from 0 on a link.
         """
         frame = size.to_bytes(4, "big") + token.to_bytes(4, "big") + os.urandom(size - 4)
-        self.plane.send_raw(link_id, token, frame, 60.0)
+        carry_transport(SendRaw(link_id, token, frame, 60.0), self.plane)
 
     def answer(self, token: int = 0) -> bytes | None:
         """Wait for the answer to a request: its bytes, None if the link was closed."""

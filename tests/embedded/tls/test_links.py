@@ -10,8 +10,9 @@ import threading
 import pytest
 
 from kafka_fast.config.security._security_settings import TlsSettings
-from kafka_fast.control.messages import CloseReason
+from kafka_fast.control.messages import CloseLink, CloseReason
 from kafka_fast.errors import TlsError
+from kafka_fast.net._transport_carrier import carry_transport
 from kafka_fast.testing.certificates import Certificate
 from kafka_fast.values import replace
 from tests.embedded.producing import entries
@@ -111,7 +112,7 @@ def test_a_client_that_closes_says_good_bye(
         client_with(settings, way) as client,
     ):
         link = client.open(server.port)
-        client.plane.close_link(link)
+        carry_transport(CloseLink(link), client.plane)
         client.end(link)
     assert heard == [b""], "without close_notify this raises SSLEOFError"
 
@@ -160,7 +161,7 @@ def test_a_thousand_links_leave_nothing_behind(
 def _open_and_close(client: Client, port: int, count: int) -> None:
     for _ in range(count):
         link = client.open(port)
-        client.plane.close_link(link)
+        carry_transport(CloseLink(link), client.plane)
         client.end(link)
 
 

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from kafka_fast import errors
+from kafka_fast.consumer._fetch_carrier import carry_fetch
+from kafka_fast.control.consumer.messages import NameStream, ProgramFetch, StartStream
 from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED, DataPlane
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.dataplane.fetch._chunk import chunk_done
-from kafka_fast.dataplane.fetch._streams import EVENT_FETCH_PUNT, Streams, topic_format
+from kafka_fast.dataplane.fetch._streams import EVENT_FETCH_PUNT, Streams
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicState
@@ -51,17 +53,17 @@ class Reader:
         parts = frame.fetch_parts(
             version, "c", max_wait_ms=200, min_bytes=1, max_bytes=1, read_committed=True
         )
-        self.streams.program_fetch(1, version, parts.prefix, parts.suffix)
+        carry_fetch(ProgramFetch(1, version, parts.prefix, parts.suffix), self.streams)
         field = frame.fetch_topic_prefix(version, topic, topic_id)
         for partition in range(PARTITIONS):
             self.streams.add_stream(partition, topic, partition)
-            self.streams.name_stream(partition, topic_format(version), field)
+            carry_fetch(NameStream(partition, version, field), self.streams)
         self.pump.start()
 
     def start(self, partition: int, offset: int = 0, generation: int = 0) -> None:
         self.positions[partition] = offset
         self.streams.set_generation(partition, generation)
-        self.streams.start_stream(partition, 1, generation, offset)
+        carry_fetch(StartStream(partition, 1, generation, offset, -1), self.streams)
 
     def read_until(self, *counts: int) -> None:
         """Read until that many records of each partition have come."""

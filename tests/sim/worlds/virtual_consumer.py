@@ -22,6 +22,9 @@ from kafka_fast.control.consumer.messages import (
     FetchPunt,
     NameStream,
     ProgramFetch,
+    RemoveStream,
+    StartStream,
+    StopStream,
     StreamsStopped,
 )
 from kafka_fast.control.consumer.partition import FetchState
@@ -90,23 +93,6 @@ class VirtualStreams(Streams):
     """The data plane's streams, which keep the generation under which each of them runs."""
 
     running: dict[int, int]
-
-    def start_stream(
-        self, stream_id: int, link_id: int, generation: int, offset: int, leader_epoch: int = -1
-    ) -> None:
-        """Fetch from here on."""
-        super().start_stream(stream_id, link_id, generation, offset, leader_epoch)
-        self.running[stream_id] = generation
-
-    def stop_stream(self, stream_id: int, generation: int) -> None:
-        """Fetch no more."""
-        super().stop_stream(stream_id, generation)
-        self.note_end(stream_id, generation)
-
-    def remove_stream(self, stream_id: int) -> None:
-        """Forget a stream."""
-        super().remove_stream(stream_id)
-        self.running.pop(stream_id, None)
 
     def note_end(self, stream_id: int, generation: int) -> None:
         """Remove a stream from `running`, unless another generation of it runs."""
@@ -187,6 +173,13 @@ class LoggedConsumerCore(ConsumerCore):
         """Log a command, and carry it out."""
         self._log(f"command {_short(command)}")
         super().carry_out(command, now)
+        match command:
+            case StartStream(stream_id, _, generation):
+                self.streams.running[stream_id] = generation
+            case StopStream(stream_id, generation):
+                self.streams.note_end(stream_id, generation)
+            case RemoveStream(stream_id):
+                self.streams.running.pop(stream_id, None)
 
     def _read_event(self, event: tuple[Any, ...]) -> ConsumerEvent:
         read = super()._read_event(event)

@@ -12,12 +12,12 @@ from kafka_fast.control.connections.links import Link
 from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.control.in_flight_requests import InFlightRequests
 from kafka_fast.control.messages import (
+    ClientCommand,
     RawResponse,
     SendBetween,
     SendRaw,
     StartHeartbeats,
     StopHeartbeats,
-    TransportCommand,
 )
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import frame
@@ -36,7 +36,7 @@ class Rig:
     """Requests in flight, the commands that they give, and what they hear."""
 
     def __init__(self) -> None:
-        self.commands: deque[TransportCommand] = deque()
+        self.commands: deque[ClientCommand] = deque()
         self.malformed: list[Any] = []
         self.heard: list[Any] = []
         self.sound: list[int] = []

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kafka_fast.control.producer.messages import BatchRow, QueueReport, QueueRow
+from kafka_fast.control.producer.messages import (
+    BatchRow,
+    NameTopic,
+    ProgramProduce,
+    QueueReport,
+    QueueRow,
+    ThawQueue,
+)
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce._queues import (
     EVENT_REPORT,
     EVENT_ROUTE,
-    FORMAT_COMPACT_NAME,
-    FORMAT_ID,
-    FORMAT_NAME,
     Queues,
 )
 from kafka_fast.protocol import frame
@@ -24,6 +28,7 @@ from kafka_fast.protocol.apis.records.produce import (
 from kafka_fast.record import RecordBatch, read_batches
 from kafka_fast.sending._accumulator import Accumulator
 from kafka_fast.testing._memory import MemoryLink, Turner, VirtualMachine
+from tests.unit.dataplane.commands import ProduceCalls
 
 PRODUCER_ID = 4711
 EPOCH = 3
@@ -64,7 +69,7 @@ class Sent(NamedTuple):
         return [record.value for record in self.batches[topic, partition].records()]
 
 
-class Rig:
+class Rig(ProduceCalls):
     """The data plane, its clock, and one topic "t" whose partitions are routed to link 1."""
 
     def __init__(
@@ -107,9 +112,9 @@ class Rig:
         for link_id in range(1, links + 1):
             self.add_link(link_id)
         if with_producer_id and settings.get("idempotent", True):
-            self.queues.set_producer_id(PRODUCER_ID, EPOCH)
+            self.set_producer_id(PRODUCER_ID, EPOCH)
         for queue_id in range(partitions):
-            self.queues.route(queue_id, 1)
+            self.route(queue_id, 1)
         self.turn()
         if warm:  # a partition's first batch goes alone: get it, sequence 0, out of the way
             for partition in range(partitions):
@@ -129,13 +134,9 @@ class Rig:
         return queue_ids
 
     def name_topic(self, name: str, id_: bytes) -> None:
-        for form, version in (
-            (FORMAT_NAME, 8),
-            (FORMAT_COMPACT_NAME, FIRST_FLEXIBLE_VERSION),
-            (FORMAT_ID, FIRST_VERSION_WITH_IDS),
-        ):
+        for version in (8, FIRST_FLEXIBLE_VERSION, FIRST_VERSION_WITH_IDS):
             field = frame.produce_topic_prefix(version, name, id_)
-            self.queues.name_topic(name, form, field)
+            self.carry(NameTopic(name, version, field))
 
     def add_link(self, link_id: int) -> MemoryLink:
         link = self.links[link_id] = MemoryLink(link_id, link_id, self.choppiness, link_id)
@@ -145,9 +146,7 @@ class Rig:
 
     def program(self, link_id: int, version: int) -> None:
         prefix = frame.produce_prefix(version, "rig", None, self.acks, 30_000)
-        form = FORMAT_NAME if version < FIRST_FLEXIBLE_VERSION else FORMAT_COMPACT_NAME
-        form = FORMAT_ID if version >= FIRST_VERSION_WITH_IDS else form
-        self.queues.program(link_id, version, form, prefix)
+        self.carry(ProgramProduce(link_id, version, prefix))
 
     def send(self, value: bytes = b"v", partition: int = 0, topic: str = "t", **more: Any) -> Any:
         return self.accumulator.send(topic, value, partition=partition, **more)
@@ -218,7 +217,7 @@ class Rig:
         return [queue_id for event in self.take(EVENT_ROUTE) for queue_id in event[6]]
 
     def thaw(self, report: QueueReport, *, single: bool = False, at: float = 0.0) -> None:
-        self.queues.thaw(report.queue.queue_id, report.queue.generation, at, single)
+        self.carry(ThawQueue(report.queue.queue_id, report.queue.generation, at, single))
         self.turn()
 
     @property

@@ -30,7 +30,7 @@ class Scene:
     def lose(self, count: int) -> None:
         for _ in range(count):
             self.rig.send_nowait()
-        self.rig.queues.fail_queue(0, ErrorCode.RECORD_LIST_TOO_LARGE)
+        self.rig.fail_queue(0, ErrorCode.RECORD_LIST_TOO_LARGE)
         self.rig.turn()
         collect(self.rig.queues)
 
@@ -178,7 +178,7 @@ def test_a_dropped_handle_wakes_a_control_thread_that_has_nothing_else_to_do(
 ) -> None:
     scene = Scene()
     handle = scene.rig.send()
-    scene.rig.queues.fail_queue(0, ErrorCode.RECORD_LIST_TOO_LARGE)
+    scene.rig.fail_queue(0, ErrorCode.RECORD_LIST_TOO_LARGE)
     scene.rig.turn()
     collect(scene.rig.queues)
     scene.rig.machine.take_control_wake()

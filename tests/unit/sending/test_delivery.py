@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.dataplane.produce._queues import OUTCOME_REJECTED, VERDICT_FAIL, VERDICT_SPLIT
+from kafka_fast.control.producer.messages import FailBatch, SplitBatch
 from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome, UsageError
 from kafka_fast.sending._delivery import DeliveryFuture
 from kafka_fast.sending._observers import collect, notify
@@ -36,15 +36,7 @@ def fail_all(rig: Rig) -> None:
         rig.answer(sent, {0: ErrorCode.INVALID_RECORD})
     for report in rig.reports():
         for row in report.batches:
-            rig.queues.judge(
-                row.queue_id,
-                row.generation,
-                VERDICT_FAIL,
-                row.serial,
-                row.slice,
-                error_code=ErrorCode.INVALID_RECORD,
-                outcome=OUTCOME_REJECTED,
-            )
+            rig.carry(FailBatch(row, ErrorCode.INVALID_RECORD, Outcome.REJECTED))
         rig.thaw(report)
 
 
@@ -241,7 +233,7 @@ def test_the_dropped_handles_of_a_split_batch_count_where_their_records_failed()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
     (row,) = report.batches
-    rig.queues.judge(0, row.generation, VERDICT_SPLIT, row.serial, 0, size=1500)
+    rig.carry(SplitBatch(row, 1500, TOO_LARGE))
     rig.thaw(report, single=True)
     (first,) = rig.requests()
     rig.answer(first)

@@ -27,7 +27,7 @@ def drawn(rig: Rig, count: int, *, adaptive: bool) -> list[int]:
 def with_a_queue_that_waits() -> Rig:
     """Return a rig in which three batches wait for a link to partition 0."""
     rig = Rig(partitions=4, linger=3600.0, warm=True)
-    rig.queues.route(0, 0)
+    rig.route(0, 0)
     for _ in range(3):
         rig.send_nowait(BATCH, 0)
     rig.turn()

@@ -14,7 +14,7 @@ from kafka_fast.control.connections.negotiation import NodeVersions
 from kafka_fast.control.context import Context
 from kafka_fast.control.diagnosis.troubles import Troubles
 from kafka_fast.control.in_flight_requests import InFlightRequests
-from kafka_fast.control.messages import RawResponse, SendRaw, TransportCommand
+from kafka_fast.control.messages import ClientCommand, RawResponse, SendRaw
 from kafka_fast.control.metadata.metadata import Node, Partition
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.errors import KafkaError
@@ -33,7 +33,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.now = 1.0
-        self.commands: deque[TransportCommand] = deque()
+        self.commands: deque[ClientCommand] = deque()
         self.by_key: dict[ConnectionKey, Link] = {}
         self.wanted: list[ConnectionKey] = []  # links that were to be opened
         self.refreshed: list[str | None] = []  # topics, None: all

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from kafka_fast.control.producer.messages import BatchRow, QueueReport
-from kafka_fast.dataplane.produce._queues import (
-    OUTCOME_REJECTED,
-    VERDICT_FAIL,
-    VERDICT_SPLIT,
-    VERDICT_SUCCEED,
+from kafka_fast.control.producer.messages import (
+    BatchRow,
+    CompleteBatch,
+    FailBatch,
+    ForgiveBatch,
+    ProduceCommand,
+    QueueReport,
+    SplitBatch,
+    ThawQueue,
 )
 from kafka_fast.errors import DeliveryError, ErrorCode, Outcome, UsageError
 from tests.unit.dataplane.rig import Rig
@@ -19,11 +24,8 @@ TOO_LARGE = 10
 OUT_OF_ORDER = 45
 
 
-def judge(
-    rig: Rig, row: BatchRow, verdict: int, generation: int | None = None, **more: int
-) -> None:
-    of = row.generation if generation is None else generation
-    rig.queues.judge(row.queue_id, of, verdict, row.serial, row.slice, **more)
+def judge(rig: Rig, verdict: ProduceCommand) -> None:
+    rig.carry(verdict)
     rig.turn()
 
 
@@ -32,19 +34,19 @@ def judge(
 
 def test_a_queue_asks_for_its_route_once() -> None:
     rig = Rig()
-    rig.queues.route(0, 0)
+    rig.route(0, 0)
     rig.send()
     rig.send()
     assert rig.wanted_routes() == [0]
     rig.send()
     assert rig.wanted_routes() == []
-    rig.queues.route(0, 1)
+    rig.route(0, 1)
     assert len(rig.requests()) == 1
 
 
 def test_a_queue_without_data_asks_for_no_route() -> None:
     rig = Rig()
-    rig.queues.route(0, 0)
+    rig.route(0, 0)
     assert rig.wanted_routes() == []
 
 
@@ -55,7 +57,7 @@ def test_a_route_changes_only_after_the_last_answer_from_the_old_link() -> None:
     sent = rig.requests(1)
     rig.send(b"three")
     sent += rig.requests(1)
-    rig.queues.route(0, 2)
+    rig.route(0, 2)
     rig.send(b"after")
     assert rig.requests(2) == []
     rig.answer(sent[0], link_id=1)
@@ -70,8 +72,8 @@ def test_a_route_changed_back_takes_no_detour() -> None:
     rig = Rig(warm=True, links=2)
     rig.send(b"one")
     (sent,) = rig.requests(1)
-    rig.queues.route(0, 2)
-    rig.queues.route(0, 1)
+    rig.route(0, 2)
+    rig.route(0, 1)
     rig.send(b"two")
     (second,) = rig.requests(1)
     assert second.values() == [b"two"]
@@ -84,7 +86,7 @@ def test_a_queue_that_moves_is_reported_when_its_old_link_dies() -> None:
     rig = Rig(links=2)
     future = rig.send(b"one")
     assert len(rig.requests(1)) == 1
-    rig.queues.route(0, 2)
+    rig.route(0, 2)
     rig.turn()
     rig.hang_up(1)
     (report,) = rig.reports()
@@ -98,13 +100,13 @@ def test_a_queue_that_moves_is_reported_when_its_old_link_dies() -> None:
 
 def test_a_route_to_a_link_that_has_closed_meanwhile_is_asked_for_again() -> None:
     rig = Rig(links=2)
-    rig.queues.route(0, 0)
+    rig.route(0, 0)
     rig.send(b"one")
     assert rig.wanted_routes() == [0]
     rig.hang_up(2)
-    rig.queues.route(0, 2)  # decided before the control plane heard of the end
+    rig.route(0, 2)  # decided before the control plane heard of the end
     assert rig.wanted_routes() == [0]
-    rig.queues.route(0, 1)
+    rig.route(0, 1)
     assert len(rig.requests(1)) == 1
 
 
@@ -114,7 +116,7 @@ def test_a_move_to_a_link_that_has_closed_meanwhile_leaves_the_old_one() -> None
     rig.send(b"one")
     (sent,) = rig.requests(1)
     rig.hang_up(2)
-    rig.queues.route(0, 2)
+    rig.route(0, 2)
     rig.send(b"two")
     assert rig.requests(1) == []
     rig.answer(sent)
@@ -138,7 +140,7 @@ def test_a_topic_that_begins_again_waits_for_what_is_on_its_way_and_then_sends_o
     rig = Rig(warm=True)
     rig.send(b"to the old log")
     (old,) = rig.requests()
-    rig.queues.restart_topic("t")
+    rig.restart_topic("t")
     rig.send(b"one")
     assert rig.requests() == []
     rig.answer(old)
@@ -159,14 +161,14 @@ def test_a_topic_that_begins_again_waits_for_what_is_on_its_way_and_then_sends_o
 def test_a_topic_that_begins_again_ends_the_pauses_that_the_old_one_had() -> None:
     rig = Rig(warm=True, partitions=2)
     other = rig.add_topic("other", 1)
-    rig.queues.route(other.start, 1)
+    rig.route(other.start, 1)
     futures = [rig.send(b"one"), rig.send(b"two", topic="other")]
     (sent,) = rig.requests()
     rig.answer(sent, {0: NOT_LEADER})
     for report in rig.reports():
         rig.thaw(report, at=rig.machine.now + 1.0)
     assert rig.requests() == []
-    rig.queues.restart_topic("t")
+    rig.restart_topic("t")
     (again,) = rig.requests()
     assert [topic for topic, _ in again.batches] == ["t"]
     rig.answer(again)
@@ -238,13 +240,22 @@ def test_single_means_one_in_flight_until_the_next_success() -> None:
     assert len(rig.requests()) == 1
 
 
-@pytest.mark.parametrize("verdict", [VERDICT_FAIL, VERDICT_SUCCEED, VERDICT_SPLIT])
-def test_a_stale_verdict_does_nothing(verdict: int) -> None:
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        lambda row: FailBatch(row, TOO_LARGE, Outcome.REJECTED),
+        lambda row: CompleteBatch(row, 5),
+        lambda row: SplitBatch(row, 1500, TOO_LARGE),
+        ForgiveBatch,
+    ],
+)
+def test_a_stale_verdict_does_nothing(verdict: Callable[[BatchRow], ProduceCommand]) -> None:
     rig = Rig()
     report = frozen(rig, records=2)
-    judge(rig, report.batches[0], verdict, generation=report.queue.generation - 1, size=1500)
-    rig.queues.renumber(0, report.queue.generation - 1, 1, 1, 77, -1, 0)
-    rig.queues.thaw(0, report.queue.generation - 1, 0.0, False)
+    stale = report.batches[0]._replace(generation=report.queue.generation - 1)
+    judge(rig, verdict(stale))
+    rig.renumber(0, report.queue.generation - 1, 1, 1, 77, -1, 0)
+    rig.carry(ThawQueue(0, report.queue.generation - 1, 0.0, False))
     assert rig.requests() == []
     rig.thaw(report)
     (again,) = rig.requests()
@@ -271,7 +282,7 @@ def test_success_by_verdict_completes_at_the_given_offset() -> None:
     (sent,) = rig.requests()
     rig.answer(sent, {0: 46})
     (report,) = rig.reports()
-    judge(rig, report.batches[0], VERDICT_SUCCEED, base_offset=55)
+    judge(rig, CompleteBatch(report.batches[0], 55))
     assert future.result().offset == 55
     assert rig.reserved == 0
 
@@ -284,7 +295,7 @@ def test_failure_by_verdict_tells_its_outcome() -> None:
     (report,) = rig.reports()
     refused = ErrorCode.INVALID_RECORD
     row = report.batches[0]
-    judge(rig, row, VERDICT_FAIL, error_code=refused, outcome=OUTCOME_REJECTED)
+    judge(rig, FailBatch(row, refused, Outcome.REJECTED))
     error = future.exception()
     assert isinstance(error, DeliveryError)
     assert error.outcome is Outcome.REJECTED
@@ -302,8 +313,8 @@ def test_renumbering_closes_the_gap_behind_a_rejected_batch() -> None:
     (report,) = rig.reports()
     refused = ErrorCode.INVALID_RECORD
     row = report.batches[0]
-    judge(rig, row, VERDICT_FAIL, error_code=refused, outcome=OUTCOME_REJECTED)
-    rig.queues.renumber(0, report.queue.generation, -1, -1, 1, report.batches[0].serial, 0)
+    judge(rig, FailBatch(row, refused, Outcome.REJECTED))
+    rig.renumber(0, report.queue.generation, -1, -1, 1, report.batches[0].serial, 0)
     rig.thaw(report)
     again = rig.requests()
     rig.send(b"3")
@@ -324,8 +335,8 @@ def test_renumbering_with_a_new_epoch_begins_at_zero() -> None:
     for each in sent:
         rig.answer(each, {0: 45})
     (report,) = rig.reports()
-    rig.queues.set_producer_id(4711, 4)
-    rig.queues.renumber(0, report.queue.generation, 4711, 4, 0, -1, 0)
+    rig.set_producer_id(4711, 4)
+    rig.renumber(0, report.queue.generation, 4711, 4, 0, -1, 0)
     rig.thaw(report)
     numbers = [
         (batch.producer_epoch, batch.base_sequence)
@@ -344,7 +355,7 @@ def test_a_split_batch_keeps_order_sequences_and_futures() -> None:
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
-    judge(rig, report.batches[0], VERDICT_SPLIT, size=2000, error_code=TOO_LARGE)
+    judge(rig, SplitBatch(report.batches[0], 2000, TOO_LARGE))
     assert not any(future.done() for future in futures)
     rig.thaw(report)
     pieces = rig.requests()
@@ -369,7 +380,7 @@ def test_a_piece_that_fails_takes_only_its_own_records_with_it() -> None:
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
-    judge(rig, report.batches[0], VERDICT_SPLIT, size=1500, error_code=TOO_LARGE)
+    judge(rig, SplitBatch(report.batches[0], 1500, TOO_LARGE))
     rig.thaw(report, single=True)
     (first,) = rig.requests()
     rig.answer(first)
@@ -380,8 +391,8 @@ def test_a_piece_that_fails_takes_only_its_own_records_with_it() -> None:
     assert [row.slice for row in report.batches] == [3, 6]
     refused = ErrorCode.INVALID_RECORD
     row = report.batches[0]
-    judge(rig, row, VERDICT_FAIL, error_code=refused, outcome=OUTCOME_REJECTED)
-    rig.queues.renumber(
+    judge(rig, FailBatch(row, refused, Outcome.REJECTED))
+    rig.renumber(
         0, report.queue.generation, -1, -1, 3, report.batches[0].serial, report.batches[0].slice
     )
     rig.thaw(report)
@@ -399,13 +410,7 @@ def test_a_batch_of_one_record_cannot_be_split_and_fails() -> None:
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
-    judge(
-        rig,
-        report.batches[0],
-        VERDICT_SPLIT,
-        size=10,
-        error_code=TOO_LARGE,
-    )
+    judge(rig, SplitBatch(report.batches[0], 10, TOO_LARGE))
     assert future.exception().outcome is Outcome.REJECTED
     assert rig.reserved == 0
 
@@ -420,13 +425,7 @@ def test_a_batch_that_cannot_be_split_leaves_no_gap() -> None:
     for request, code in zip(sent, (TOO_LARGE, OUT_OF_ORDER, OUT_OF_ORDER), strict=True):
         rig.answer(request, {0: code})
     (report,) = rig.reports()
-    judge(
-        rig,
-        report.batches[0],
-        VERDICT_SPLIT,
-        size=10,
-        error_code=TOO_LARGE,
-    )
+    judge(rig, SplitBatch(report.batches[0], 10, TOO_LARGE))
     rig.thaw(report)
     again = rig.requests()
     sequences = [(one.values(), one.batches["t", 0].base_sequence) for one in again]
@@ -441,7 +440,7 @@ def test_children_of_children_complete_their_ancestor() -> None:
     rig.answer(sent, {0: TOO_LARGE})
     for size in (2000, 1000):
         (report,) = rig.reports()
-        judge(rig, report.batches[0], VERDICT_SPLIT, size=size, error_code=TOO_LARGE)
+        judge(rig, SplitBatch(report.batches[0], size, TOO_LARGE))
         rig.thaw(report, single=True)
         (sent,) = rig.requests()
         if size == 2000:
@@ -469,7 +468,7 @@ def test_failing_a_queue_leaves_what_is_in_flight_alone() -> None:
     (sent,) = rig.requests()
     waiting = rig.send(b"waiting")
     rig.turn()
-    rig.queues.fail_queue(0, 29)
+    rig.fail_queue(0, 29)
     rig.turn()
     assert waiting.exception().outcome is Outcome.NOT_SENT
     assert not flying.done()
@@ -497,7 +496,7 @@ def test_what_came_back_is_given_up_with_what_is_known_of_it(
     if closes:
         rig.plane.shut_down()
     else:
-        rig.queues.fail_queue(0, 29)
+        rig.fail_queue(0, 29)
         rig.turn()
     assert refused.exception().outcome is expected
     assert unsent.exception().outcome is Outcome.NOT_SENT
@@ -514,8 +513,8 @@ def test_the_parts_of_what_may_be_written_may_be_written() -> None:
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
-    judge(rig, report.batches[0], VERDICT_SPLIT, size=1500, error_code=TOO_LARGE)
-    rig.queues.fail_queue(0, 29)
+    judge(rig, SplitBatch(report.batches[0], 1500, TOO_LARGE))
+    rig.fail_queue(0, 29)
     rig.turn()
     assert {future.exception().outcome for future in futures} == {Outcome.MAYBE_WRITTEN}
 

@@ -47,7 +47,7 @@ def is_quiet(rig: Rig | FetchRig) -> bool:
 
 def shut(rig: Rig | FetchRig) -> None:
     """Shut the gate of link 1 now."""
-    rig.plane.open_gate(1, rig.machine.now + 1.0)
+    rig.open_gate(1, rig.machine.now + 1.0)
     rig.turn()
     assert rig.take(EVENT_GATE_SHUT) == []
     rig.advance(1.0)
@@ -55,7 +55,7 @@ def shut(rig: Rig | FetchRig) -> None:
 
 def test_a_gate_shuts_at_its_time_and_says_so_once() -> None:
     rig = Rig()
-    rig.plane.open_gate(1, 5.0)
+    rig.open_gate(1, 5.0)
     assert rig.turn() == 5.0
     rig.advance(4.9)
     assert rig.take(EVENT_GATE_SHUT) == []
@@ -68,7 +68,7 @@ def test_a_gate_shuts_at_its_time_and_says_so_once() -> None:
 
 def test_requests_in_flight_are_answered_first() -> None:
     rig = Rig()
-    rig.plane.send_raw(1, 7, raw(b"before"), 30.0)
+    rig.send_raw(1, 7, raw(b"before"), 30.0)
     assert sent(rig) == [(0, b"before")]
     shut(rig)
     assert rig.take(EVENT_GATE_SHUT) == []
@@ -81,15 +81,15 @@ def test_raw_requests_wait_in_order_and_a_login_passes() -> None:
     rig = Rig()
     shut(rig)
     for token, text in ((7, b"one"), (8, b"two"), (9, b"three")):
-        rig.plane.send_raw(1, token, raw(text), 5.0)
+        rig.send_raw(1, token, raw(text), 5.0)
         assert sent(rig) == []
-    rig.plane.send_raw(1, 0, raw(b"login"), 30.0, True)
+    rig.send_raw(1, 0, raw(b"login"), 30.0, True)
     assert sent(rig) == [(0, b"login")]
     answer(rig, 0, b"accepted")
     assert sent(rig) == []
     rig.advance(20.0)
     assert rig.take(EVENT_LINK_CLOSED) == [], "what waits does not time out"
-    rig.plane.open_gate(1, FOREVER)
+    rig.open_gate(1, FOREVER)
     assert sent(rig) == [(1, b"one"), (2, b"two"), (3, b"three")]
     assert rig.turn() == pytest.approx(rig.machine.now + 5.0)
     for correlation_id in (1, 2, 3):
@@ -105,7 +105,7 @@ def test_batches_wait_in_their_queues() -> None:
     rig.advance(10.0)
     assert rig.requests() == []
     assert is_quiet(rig)
-    rig.plane.open_gate(1, FOREVER)
+    rig.open_gate(1, FOREVER)
     (request,) = rig.requests()
     assert request.values() == [b"a", b"b"]
     rig.answer(request)
@@ -120,13 +120,13 @@ def test_batches_that_linger_do_not_keep_the_plane_awake() -> None:
         rig.advance(0.3)
         assert is_quiet(rig)
     assert rig.requests() == []
-    rig.plane.open_gate(1, FOREVER)
+    rig.open_gate(1, FOREVER)
     assert [request.values() for request in rig.requests()] == [[b"a"]]
 
 
 def test_records_for_another_link_go_on() -> None:
     rig = Rig(partitions=2, links=2, warm=True)
-    rig.queues.route(1, 2)
+    rig.route(1, 2)
     rig.turn()
     shut(rig)
     rig.send(b"a", partition=0)
@@ -140,7 +140,7 @@ def test_requests_without_an_answer_are_written_first() -> None:
     rig.links[1].fill()
     rig.send(b"a")
     rig.turner.turn()
-    rig.plane.open_gate(1, rig.machine.now + 1.0)
+    rig.open_gate(1, rig.machine.now + 1.0)
     rig.machine.advance(rig.machine.now + 1.0)
     rig.turner.turn()
     rig.events += rig.plane.take_events()
@@ -163,14 +163,14 @@ def test_fetches_wait() -> None:
         rig.advance(1.0)
         assert rig.requests() == []
         assert is_quiet(rig)
-    rig.plane.open_gate(1, FOREVER)
+    rig.open_gate(1, FOREVER)
     assert len(rig.requests()) == 1
 
 
 def test_heartbeats_wait_and_do_not_keep_the_plane_awake() -> None:
     rig = FetchRig(start=False)
     rig.plane.set_alive_until(1e6)
-    rig.plane.start_heartbeats(1, 9, raw(b"alive"), 3.0, b"well", 20.0)
+    rig.start_heartbeats(1, 9, raw(b"alive"), 3.0, b"well", 20.0)
     assert sent(rig) == [(0, b"alive")]
     answer(rig, 0, b"well")
     shut(rig)
@@ -178,7 +178,7 @@ def test_heartbeats_wait_and_do_not_keep_the_plane_awake() -> None:
         rig.advance(2.0)
         assert sent(rig) == []
         assert is_quiet(rig)
-    rig.plane.open_gate(1, FOREVER)
+    rig.open_gate(1, FOREVER)
     assert sent(rig) == [(1, b"alive")]
 
 
@@ -186,24 +186,24 @@ def test_heartbeats_wait_and_do_not_keep_the_plane_awake() -> None:
 def test_the_end_of_the_link_ends_what_waits(in_flight: bool) -> None:
     rig = Rig()
     if in_flight:
-        rig.plane.send_raw(1, 6, raw(b"before"), 30.0)
+        rig.send_raw(1, 6, raw(b"before"), 30.0)
         rig.turn()
     shut(rig)
-    rig.plane.send_raw(1, 7, raw(b"one"), 30.0)
-    rig.plane.send_raw(1, 8, raw(b"two"), 30.0)
+    rig.send_raw(1, 7, raw(b"one"), 30.0)
+    rig.send_raw(1, 8, raw(b"two"), 30.0)
     rig.turn()
     rig.hang_up()
     ended = [(event[4], event[5]) for event in rig.take(EVENT_RESPONSE)]
     assert ended == [(6, None)] * in_flight + [(7, None), (8, None)]
     assert len(rig.take(EVENT_LINK_CLOSED)) == 1
-    rig.plane.open_gate(1, FOREVER)
+    rig.open_gate(1, FOREVER)
     rig.turn()
 
 
 def test_a_login_that_is_not_answered_ends_the_link() -> None:
     rig = Rig()
     shut(rig)
-    rig.plane.send_raw(1, 0, raw(b"login"), 5.0, True)
+    rig.send_raw(1, 0, raw(b"login"), 5.0, True)
     rig.turn()
     rig.advance(5.0)
     (closed,) = rig.take(EVENT_LINK_CLOSED)
@@ -212,15 +212,15 @@ def test_a_login_that_is_not_answered_ends_the_link() -> None:
 
 def test_a_login_is_no_use_of_an_idle_link() -> None:
     rig = Rig(max_idle=10.0)
-    rig.plane.open_gate(1, 8.0)
+    rig.open_gate(1, 8.0)
     rig.advance(8.0)
     assert len(rig.take(EVENT_GATE_SHUT)) == 1
     rig.advance(5.0)
     assert rig.take(EVENT_LINK_CLOSED) == [], "not in the middle of a login"
-    rig.plane.send_raw(1, 0, raw(b"login"), 5.0, True)
+    rig.send_raw(1, 0, raw(b"login"), 5.0, True)
     sent(rig)
     answer(rig, 0)
-    rig.plane.open_gate(1, 100.0)
+    rig.open_gate(1, 100.0)
     rig.turn()
     rig.advance(0.1)
     (closed,) = rig.take(EVENT_LINK_CLOSED)
@@ -229,11 +229,11 @@ def test_a_login_is_no_use_of_an_idle_link() -> None:
 
 def test_a_link_that_is_used_behind_its_gate_is_not_idle() -> None:
     rig = Rig(max_idle=10.0)
-    rig.plane.open_gate(1, 8.0)
+    rig.open_gate(1, 8.0)
     rig.advance(8.0)
-    rig.plane.send_raw(1, 7, raw(b"one"), 5.0)
+    rig.send_raw(1, 7, raw(b"one"), 5.0)
     rig.advance(5.0)
-    rig.plane.open_gate(1, 100.0)
+    rig.open_gate(1, 100.0)
     assert sent(rig) == [(0, b"one")]
     answer(rig, 0)
     rig.advance(5.0)
@@ -245,7 +245,7 @@ def test_a_gate_shuts_again() -> None:
     for _ in range(3):
         shut(rig)
         assert len(rig.take(EVENT_GATE_SHUT)) == 1
-    rig.plane.open_gate(1, rig.machine.now)
+    rig.open_gate(1, rig.machine.now)
     rig.turn()
     assert len(rig.take(EVENT_GATE_SHUT)) == 1, "a time that has passed shuts it at once"
 
@@ -253,7 +253,7 @@ def test_a_gate_shuts_again() -> None:
 def test_the_debug_ring_names_the_gate() -> None:
     rig = Rig()
     shut(rig)
-    rig.plane.open_gate(1, FOREVER)
+    rig.open_gate(1, FOREVER)
     rig.turn()
     lines = rig.links[1].trace()
     assert "gate shut" in lines[-2]

@@ -24,7 +24,7 @@ def rig_with_heartbeats(alive: float = 60.0) -> FetchRig:
     """Return a rig that sends heartbeats over link 1."""
     rig = FetchRig(start=False)
     rig.plane.set_alive_until(alive)
-    rig.plane.start_heartbeats(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
+    rig.start_heartbeats(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
     return rig
 
 
@@ -103,7 +103,7 @@ def test_it_lasts_as_long_as_the_user_is_alive() -> None:
 
 def test_whoever_never_polled_is_not_alive() -> None:
     rig = FetchRig(start=False)
-    rig.plane.start_heartbeats(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
+    rig.start_heartbeats(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
     assert [event[4] for event in rig.take(EVENT_HEARTBEATS_ENDED)] == [TOKEN]
     assert sent(rig) == []
 
@@ -128,7 +128,7 @@ def test_no_answer_closes_the_link() -> None:
 def test_over_a_link_that_is_not_there() -> None:
     rig = FetchRig(start=False)
     rig.plane.set_alive_until(10.0)
-    rig.plane.start_heartbeats(5, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
+    rig.start_heartbeats(5, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
     assert [(event[2], event[4]) for event in rig.take(EVENT_RESPONSE)] == [(BY_US, TOKEN)]
 
 
@@ -136,8 +136,8 @@ def test_over_a_link_that_is_not_there() -> None:
 def test_after_a_stop_answers_are_swallowed(body: bytes) -> None:
     rig = rig_with_heartbeats()
     assert sent(rig) == [0]
-    rig.plane.stop_heartbeats(TOKEN)
-    rig.plane.stop_heartbeats(TOKEN)
+    rig.stop_heartbeats(TOKEN)
+    rig.stop_heartbeats(TOKEN)
     answer(rig, 0, body)
     rig.advance(100.0)
     assert sent(rig) == []
@@ -152,7 +152,7 @@ def test_another_request_goes_between_two(in_flight: bool, body: bytes) -> None:
     assert sent(rig) == [0]
     if not in_flight:
         answer(rig, 0)
-    rig.plane.send_between(TOKEN, BETWEEN, 0, NEWS, TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN, 0, NEWS, TIMEOUT)
     if in_flight:
         assert sent(rig) == []
         answer(rig, 0)
@@ -173,18 +173,18 @@ def test_a_request_built_without_knowledge_of_an_answer_is_not_sent() -> None:
     """Neither if that is on its way up, nor if it comes before there was room."""
     rig = rig_with_heartbeats()
     assert sent(rig) == [0]
-    rig.plane.send_between(TOKEN, BETWEEN, 0, NEWS, TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN, 0, NEWS, TIMEOUT)
     answer(rig, 0, OTHER)
     assert responses(rig) == [(TOKEN, OTHER)]
-    rig.plane.send_between(TOKEN, BETWEEN + 1, 0, NEWS, TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN + 1, 0, NEWS, TIMEOUT)
     assert sent(rig) == []
-    rig.plane.send_between(TOKEN, BETWEEN + 2, 1, NEWS, TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN + 2, 1, NEWS, TIMEOUT)
     assert sent(rig, NEWS) == [1]
     answer(rig, 1, OTHER)
     assert responses(rig) == [(BETWEEN + 2, OTHER)]
-    rig.plane.send_between(TOKEN, BETWEEN + 3, 1, NEWS, TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN + 3, 1, NEWS, TIMEOUT)
     assert sent(rig) == []
-    rig.plane.send_between(TOKEN, BETWEEN + 4, 2, NEWS, TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN + 4, 2, NEWS, TIMEOUT)
     assert sent(rig, NEWS) == [2]
 
 
@@ -194,7 +194,7 @@ def test_the_end_of_the_link_is_told_once(in_flight: bool) -> None:
     assert sent(rig) == [0]
     if in_flight:
         answer(rig, 0)
-    rig.plane.send_between(TOKEN, BETWEEN, 0, NEWS, TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN, 0, NEWS, TIMEOUT)
     assert len(sent(rig, NEWS)) == in_flight
     rig.hang_up()
     assert [(event[2], event[4]) for event in rig.take(EVENT_RESPONSE)] == [(EOF, TOKEN)]
@@ -205,9 +205,9 @@ def test_with_the_heartbeats_the_request_between_ends(stopped_first: bool) -> No
     rig = rig_with_heartbeats()
     assert sent(rig) == [0]
     if stopped_first:
-        rig.plane.stop_heartbeats(TOKEN)
-    rig.plane.send_between(TOKEN, BETWEEN, 0, NEWS, TIMEOUT)
-    rig.plane.stop_heartbeats(TOKEN)
+        rig.stop_heartbeats(TOKEN)
+    rig.send_between(TOKEN, BETWEEN, 0, NEWS, TIMEOUT)
+    rig.stop_heartbeats(TOKEN)
     answer(rig, 0)
     rig.advance(100.0)
     assert sent(rig) == []
@@ -217,7 +217,7 @@ def test_with_the_heartbeats_the_request_between_ends(stopped_first: bool) -> No
 def test_the_first_may_wait() -> None:
     rig = FetchRig(start=False)
     rig.plane.set_alive_until(60.0)
-    rig.plane.start_heartbeats(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT, 5.0)
+    rig.start_heartbeats(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT, 5.0)
     assert sent(rig) == []
     rig.advance(4.9)
     assert sent(rig) == []
@@ -228,7 +228,7 @@ def test_the_first_may_wait() -> None:
 def test_a_client_that_fetches_nothing_keeps_heartbeats() -> None:
     rig = Rig()
     rig.plane.set_alive_until(10.0)
-    rig.plane.start_heartbeats(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
+    rig.start_heartbeats(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
     for correlation_id in range(3):
         rig.turn()
         assert rig.links[1].take_sent() == with_id(FRAME, correlation_id)
@@ -241,7 +241,7 @@ def test_a_client_that_fetches_nothing_keeps_heartbeats() -> None:
 
 def test_two_kinds_go_beside_each_other() -> None:
     rig = rig_with_heartbeats()
-    rig.plane.start_heartbeats(1, TOKEN + 1, FRAME, 2 * PERIOD, EXPECTED, TIMEOUT)
+    rig.start_heartbeats(1, TOKEN + 1, FRAME, 2 * PERIOD, EXPECTED, TIMEOUT)
     for correlation_id in sent(rig):
         answer(rig, correlation_id)
     rig.advance(PERIOD + 0.01)

@@ -61,8 +61,8 @@ def test_what_waits_inside_the_layer_is_read_to_its_end(read_bytes: int) -> None
     rig = Rig()
     layer = TlsStandIn(record_bytes=1 << 20, read_bytes=read_bytes)
     link = layered(rig, layer)
-    rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
-    rig.plane.send_raw(LINK, TOKEN + 1, request(), 30.0)
+    rig.send_raw(LINK, TOKEN, request(), 30.0)
+    rig.send_raw(LINK, TOKEN + 1, request(), 30.0)
     run(rig)
     data = answer(0, 3_000) + answer(1, 5_000)
     link.arrive(data)
@@ -86,7 +86,7 @@ def test_a_fetch_answer_inside_the_layer_is_read_to_its_end() -> None:
 def test_the_end_behind_what_waits_inside_is_seen() -> None:
     rig = Rig()
     link = layered(rig, TlsStandIn(record_bytes=1 << 20, read_bytes=1))
-    rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
+    rig.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
     link.arrive(answer(0, 500))
     link.end()
@@ -98,7 +98,7 @@ def test_the_end_behind_what_waits_inside_is_seen() -> None:
 def test_a_read_that_must_write_first_goes_on_when_it_can() -> None:
     rig = Rig()
     link = layered(rig, TlsStandIn(record_bytes=1 << 20, read_bytes=100, answer_every=1))
-    rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
+    rig.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
     link.fill()
     link.arrive(answer(0, 5_000))
@@ -113,7 +113,7 @@ def test_a_read_that_must_write_first_goes_on_when_it_can() -> None:
 def test_a_read_that_must_write_first_takes_no_turn_for_bytes_that_come_meanwhile() -> None:
     rig = Rig()
     link = layered(rig, TlsStandIn(record_bytes=100, read_bytes=100, answer_every=1))
-    rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
+    rig.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
     link.fill()
     link.arrive(answer(0, 300))
@@ -130,7 +130,7 @@ def test_a_write_that_must_read_first_goes_on_when_it_can() -> None:
     link = layered(rig, layer)
     run(rig)
     layer.expect_handshake(20)
-    rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
+    rig.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)  # ends: room to write, which there is, is not waited for
     assert link.take_sent() == b""
     link.arrive(bytes(15))
@@ -147,7 +147,7 @@ def test_a_write_that_must_read_first_goes_on_when_it_can() -> None:
 def test_a_failure_ends_a_read_that_waits_to_write() -> None:
     rig = Rig()
     link = layered(rig, TlsStandIn(record_bytes=1 << 20, read_bytes=100, answer_every=1))
-    rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
+    rig.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
     link.fill()
     link.arrive(answer(0, 50))

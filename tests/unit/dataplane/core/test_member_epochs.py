@@ -59,10 +59,10 @@ def rig_with_member(epoch: int = 3) -> FetchRig:
     interval_ms = 5_000 if epoch else 0
     expected = body_of(well(epoch, interval_ms))
     period = interval_ms / 1000
-    rig.plane.start_heartbeats(1, TOKEN, beat(epoch), period, expected, TIMEOUT, period, EPOCH_POS)
+    rig.start_heartbeats(1, TOKEN, beat(epoch), period, expected, TIMEOUT, period, EPOCH_POS)
     rig.turn()
     if epoch == 0:
-        rig.plane.send_between(TOKEN, BETWEEN, 0, beat(0), TIMEOUT)
+        rig.send_between(TOKEN, BETWEEN, 0, beat(0), TIMEOUT)
         assert epochs(rig) == [0]
     return rig
 
@@ -110,7 +110,7 @@ def test_nothing_is_repeated_before_there_is_an_epoch() -> None:
     assert talk.up() == [(BETWEEN, error)]
     rig.advance(10 * PERIOD)
     assert epochs(rig) == []
-    rig.plane.send_between(TOKEN, BETWEEN + 1, 1, beat(0), TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN + 1, 1, beat(0), TIMEOUT)
     assert epochs(rig) == [0]
     joined = body_of(well(7, assignment=OWNED))
     talk.answer(joined)
@@ -168,7 +168,7 @@ def test_who_is_not_heard_is_not_talked_at_for_ever() -> None:
         count += 1
     assert count == len(talk.up()) + 1
     assert 100 < count < 200
-    rig.plane.send_between(TOKEN, BETWEEN, count - 1, beat(3), TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN, count - 1, beat(3), TIMEOUT)
     talk.answer(body_of(well(3, 1)))
     assert epochs(rig) == [3]  # between two: somebody listens
     talk.answer(body_of(well(3, 1)))
@@ -245,11 +245,11 @@ def test_news_under_an_epoch_that_has_passed_are_not_sent() -> None:
     rig = rig_with_member()
     talk = Talk(rig)
     assert talk.next_epoch() == 3
-    rig.plane.send_between(TOKEN, BETWEEN, 0, beat(3), TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN, 0, beat(3), TIMEOUT)
     talk.answer(body_of(well(4, assignment=OWNED)))
     assert len(talk.up()) == 1
     assert epochs(rig) == []
-    rig.plane.send_between(TOKEN, BETWEEN + 1, 1, beat(4), TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN + 1, 1, beat(4), TIMEOUT)
     assert epochs(rig) == [4]
 
 
@@ -257,7 +257,7 @@ def test_news_under_an_epoch_that_has_passed_are_not_sent() -> None:
 def test_an_epoch_stands_in_its_frame(pos: int) -> None:
     rig = FetchRig(start=False)
     with pytest.raises(UsageError, match="epoch"):
-        rig.plane.start_heartbeats(1, TOKEN, beat(0), 1.0, b"", TIMEOUT, 0.0, pos)
+        rig.start_heartbeats(1, TOKEN, beat(0), 1.0, b"", TIMEOUT, 0.0, pos)
 
 
 # ---- classic members ----
@@ -286,9 +286,9 @@ def rig_that_joins(version: int) -> Talk:
     alive = frame.encode_request(
         HeartbeatRequest(generation_id=NO_GENERATION), CLASSIC_VERSION, 0, "rig"
     )
-    rig.plane.start_heartbeats(1, TOKEN, alive, PERIOD, WELL, TIMEOUT, 0.0, GENERATION_POS)
+    rig.start_heartbeats(1, TOKEN, alive, PERIOD, WELL, TIMEOUT, 0.0, GENERATION_POS)
     join = frame.encode_request(JoinGroupRequest(), version, 0, "rig")
-    rig.plane.send_between(TOKEN, BETWEEN, 0, join, 10 * TIMEOUT)
+    rig.send_between(TOKEN, BETWEEN, 0, join, 10 * TIMEOUT)
     (sent,) = rig.frames()
     assert frame.decode_request(sent[4:])[1] == frame.decode_request(join[4:])[1]
     return Talk(rig)

@@ -31,8 +31,8 @@ def test_a_request_behind_a_slow_one_has_its_time_from_the_slow_ones_answer_on()
     the broker answers nothing that comes after it on this connection.
     """
     rig = Rig()
-    rig.plane.send_raw(LINK, SLOW, request(), 10 * TIMEOUT)
-    rig.plane.send_raw(LINK, QUICK, request(), TIMEOUT)
+    rig.send_raw(LINK, SLOW, request(), 10 * TIMEOUT)
+    rig.send_raw(LINK, QUICK, request(), TIMEOUT)
     rig.turn()
     rig.advance(5 * TIMEOUT)
     rig.links[LINK].arrive(answer(0))
@@ -46,8 +46,8 @@ def test_a_request_behind_a_slow_one_has_its_time_from_the_slow_ones_answer_on()
 
 def test_a_request_behind_an_answered_one_is_given_its_own_time_and_no_more() -> None:
     rig = Rig()
-    rig.plane.send_raw(LINK, SLOW, request(), 10 * TIMEOUT)
-    rig.plane.send_raw(LINK, QUICK, request(), TIMEOUT)
+    rig.send_raw(LINK, SLOW, request(), 10 * TIMEOUT)
+    rig.send_raw(LINK, QUICK, request(), TIMEOUT)
     rig.turn()
     rig.advance(5 * TIMEOUT)
     rig.links[LINK].arrive(answer(0))

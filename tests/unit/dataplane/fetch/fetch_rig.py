@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from kafka_fast.control.consumer.messages import NameStream, ProgramFetch, StartStream
 from kafka_fast.dataplane.core._plane import DataPlane
-from kafka_fast.dataplane.fetch._streams import NO_END, Streams, topic_format
+from kafka_fast.dataplane.fetch._streams import NO_END, Streams
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.records.fetch import (
     FetchableTopicResponse,
@@ -16,6 +17,7 @@ from kafka_fast.protocol.apis.records.fetch import (
 )
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing._memory import MemoryLink, Turner, VirtualMachine
+from tests.unit.dataplane.commands import FetchCalls
 
 VERSIONS = range(4, 19)
 FIRST_WITH_SESSIONS = 7
@@ -99,7 +101,7 @@ def answer_to(asked: Asked, parts: Mapping[str, Iterable[PartitionData]], **more
     return frame.encode_response(response, asked.version, asked.correlation_id)
 
 
-class FetchRig:
+class FetchRig(FetchCalls):
     """The data plane, its clock, and topic "t", whose partitions are fetched over link 1."""
 
     def __init__(
@@ -151,7 +153,7 @@ class FetchRig:
         """Say how requests name the stream's topic."""
         for version in (4, 12, FIRST_WITH_IDS):
             field = frame.fetch_topic_prefix(version, name, id_)
-            self.streams.name_stream(stream_id, topic_format(version), field)
+            self.carry(NameStream(stream_id, version, field))
 
     def add_link(self, link_id: int, version: int | None = None) -> MemoryLink:
         """Connect, and let the link fetch."""
@@ -171,7 +173,7 @@ class FetchRig:
             read_committed=True,
             rack_id=RACK,
         )
-        self.streams.program_fetch(link_id, version, parts.prefix, parts.suffix)
+        self.carry(ProgramFetch(link_id, version, parts.prefix, parts.suffix))
 
     def start(
         self,
@@ -179,10 +181,10 @@ class FetchRig:
         link_id: int = 1,
         generation: int = 0,
         offset: int = 10,
-        **more: Any,
+        leader_epoch: int = -1,
     ) -> None:
         """Start a stream."""
-        self.streams.start_stream(stream_id, link_id, generation, offset, **more)
+        self.carry(StartStream(stream_id, link_id, generation, offset, leader_epoch))
 
     def turn(self) -> float:
         """Turn until nothing is left to do now; returns when something is."""

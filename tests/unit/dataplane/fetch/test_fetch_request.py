@@ -70,7 +70,7 @@ def test_an_incremental_request_names_what_is_news(version: int) -> None:
         assert asked.request.topics[0].partitions[0].last_fetched_epoch == 3
 
     rig.streams.set_paused(2, True)
-    rig.streams.stop_stream(3, 0)
+    rig.stop_stream(3, 0)
     rig.add_topic("new", 1)
     rig.start(4, offset=1)
     rig.answer(asked, {})

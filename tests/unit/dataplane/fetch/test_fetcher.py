@@ -243,7 +243,7 @@ def test_the_budget_holds_whatever_happens(seed: int) -> None:
         rig.advance(chance.random() * 0.1)
     held.clear()
     for stream_id in range(6):
-        rig.streams.remove_stream(stream_id)
+        rig.remove_stream(stream_id)
     rig.offsets()
     stats = rig.streams.stats()
     assert (stats["buffered_bytes"], stats["pinned_bytes"]) == (0, 0)
@@ -306,7 +306,7 @@ def test_a_throttled_link_is_silent_for_a_while() -> None:
 def test_nothing_is_fetched_for_nobody() -> None:
     rig = FetchRig(partitions=2)
     asked = rig.request()
-    rig.streams.remove_stream(0)
+    rig.remove_stream(0)
     rig.streams.set_paused(1, True)
     rig.answer(asked, {"t": [part(0, batch(10)), part(1)]})
     rig.advance(1000.0)
@@ -341,10 +341,10 @@ def test_a_start_over_a_link_that_is_gone_is_answered() -> None:
 def test_a_stop_says_how_far_the_stream_has_come() -> None:
     rig = FetchRig()
     rig.answer(rig.request(), {"t": [part(0, batch(10, 5))]})
-    rig.streams.stop_stream(0, 7)  # of another start
+    rig.stop_stream(0, 7)  # of another start
     assert rig.rows(EVENT_STREAMS_STOPPED) == []
-    rig.streams.stop_stream(0, 0)
-    rig.streams.stop_stream(0, 0)
+    rig.stop_stream(0, 0)
+    rig.stop_stream(0, 0)
     assert rig.rows(EVENT_STREAMS_STOPPED) == [(0, 0, 0, 15, 3)]
     assert rig.offsets() == [(0, 10, 15)]
 
@@ -408,7 +408,7 @@ def test_answers_come_in_any_pieces(choppiness: int) -> None:
 def test_other_answers_may_come_in_between() -> None:
     rig = FetchRig(choppiness=100)
     asked = rig.request()
-    rig.plane.send_raw(1, 77, (10).to_bytes(4, "big") + bytes(10), 10.0)
+    rig.send_raw(1, 77, (10).to_bytes(4, "big") + bytes(10), 10.0)
     assert len(rig.frames()) == 1
     reply = (6).to_bytes(4, "big") + (asked.correlation_id + 1).to_bytes(4, "big") + b"hi"
     rig.arrive(answer_to(asked, {"t": [part(0, batch(10, 100))]}) + reply)

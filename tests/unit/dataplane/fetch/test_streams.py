@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_fast.control.consumer.messages import ProgramFetch
 from kafka_fast.dataplane.core._wake import Wake
-from kafka_fast.dataplane.fetch._streams import Streams, topic_format
+from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.errors import UsageError
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig, batch, part
 
@@ -44,7 +45,7 @@ def test_a_removed_stream_leaves_nothing_behind() -> None:
     rig = FetchRig(partitions=2)
     rig.answer(rig.request(), {"t": [part(0, batch(10)), part(1, batch(10))]})
     asked = rig.request()
-    rig.streams.remove_stream(0)
+    rig.remove_stream(0)
     with pytest.raises(KeyError):
         rig.start(0)
     rig.streams.add_stream(0, "t", 0)  # the id is free again
@@ -65,12 +66,7 @@ def test_an_id_is_of_one_stream() -> None:
 
 def test_what_is_no_prefix_is_refused() -> None:
     with pytest.raises(ValueError, match="prefix"):
-        FetchRig().streams.program_fetch(1, 12, b"short", b"")
-
-
-@pytest.mark.parametrize(("version", "form"), [(4, 0), (11, 0), (12, 1), (13, 2), (18, 2)])
-def test_forms_of_topics(version: int, form: int) -> None:
-    assert topic_format(version) == form
+        FetchRig().carry(ProgramFetch(1, 12, b"short", b""))
 
 
 def test_a_chunk_outlives_the_plane() -> None:

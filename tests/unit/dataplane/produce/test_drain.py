@@ -220,8 +220,8 @@ def test_a_pause_that_another_requests_answer_announces_holds_for_produce() -> N
     rig = Rig(warm=True, batch_size=1, request_timeout=30.0)
     rig.send(b"one")
     (sent,) = rig.requests()
-    rig.plane.pause_link(1, 50.0)
-    rig.plane.pause_link(7, 50.0)  # no such link
+    rig.pause_link(1, 50.0)
+    rig.pause_link(7, 50.0)  # no such link
     rig.turn()
     rig.send(b"two")
     rig.advance(49.9)
@@ -276,7 +276,7 @@ def test_nothing_leaves_before_there_is_a_producer_id() -> None:
     rig = Rig(with_producer_id=False)
     rig.send()
     assert rig.requests() == []
-    rig.queues.set_producer_id(9, 0)
+    rig.set_producer_id(9, 0)
     (sent,) = rig.requests()
     assert sent.batches["t", 0].producer_id == 9
 
@@ -285,7 +285,7 @@ def test_a_new_producer_id_is_taken_when_nothing_of_the_partition_is_in_flight()
     rig = Rig(warm=True)
     rig.send()
     (first,) = rig.requests()
-    rig.queues.set_producer_id(9, 0)
+    rig.set_producer_id(9, 0)
     rig.send()
     (second,) = rig.requests()
     rig.answer(first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_fast.control.producer.messages import CompleteBatch
 from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome
 from tests.unit.dataplane.rig import Rig
 
@@ -36,7 +37,7 @@ def test_what_was_never_sent_fails_as_not_sent_and_gives_its_memory_back() -> No
 
 def test_the_data_plane_wakes_by_itself_when_a_batch_expires() -> None:
     rig = expiring()
-    rig.queues.route(0, 0)
+    rig.route(0, 0)
     rig.send()
     until = rig.turn()
     assert 0.0 < until <= rig.machine.now + TIMEOUT + 0.001
@@ -110,7 +111,7 @@ def test_a_verdict_on_a_batch_that_has_expired_does_nothing() -> None:
     rig.answer(sent, {0: ErrorCode.NOT_ENOUGH_REPLICAS})
     (report,) = rig.reports()
     rig.advance(TIMEOUT + 0.01)
-    rig.queues.judge(0, report.queue.generation, 2, report.batches[0].serial, 0, base_offset=5)
+    rig.carry(CompleteBatch(report.batches[0], 5))
     rig.thaw(report)
     assert outcome(future) is Outcome.REJECTED
     rig.send()

@@ -51,7 +51,7 @@ def in_flight(version: int, partitions: int = 2) -> tuple[Rig, Sent]:
 def test_requests_are_what_the_table_codec_reads(version: int) -> None:
     rig = Rig(version=version, partitions=2, linger=3600.0)
     first = rig.add_topic("u", 1)
-    rig.queues.route(first[0], 1)
+    rig.route(first[0], 1)
     headers = [("h", b"x"), ("null", None)]
     rig.send(b"one", 0, key=b"k", timestamp_ms=5, headers=headers)
     rig.send(b"two", 0, timestamp_ms=9)
@@ -86,7 +86,7 @@ def test_topics_stand_in_a_request_in_the_order_of_their_first_use() -> None:
     rig = Rig(linger=3600.0)
     names = [f"topic-{number}" for number in range(20)]
     for name in names:
-        rig.queues.route(rig.add_topic(name, 1)[0], 1)
+        rig.route(rig.add_topic(name, 1)[0], 1)
     for name in reversed(names):
         rig.send(topic=name)
     rig.turner.begin_flush()
@@ -278,7 +278,7 @@ def check_all_came_back(rig: Rig, count: int) -> None:
     assert rig.queues.stats()["batches_acked"] == 0
     rig.add_link(2)
     for report in reports:
-        rig.queues.route(report.queue.queue_id, 2)
+        rig.route(report.queue.queue_id, 2)
         rig.thaw(report)
     for sent in rig.requests(2):
         rig.answer(sent, link_id=2)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.producer.messages import BatchRow, QueueReport
-from kafka_fast.dataplane.produce._queues import (
-    OUTCOME_REJECTED,
-    VERDICT_FAIL,
-    VERDICT_FORGIVE,
-    VERDICT_SPLIT,
+from kafka_fast.control.producer.messages import (
+    FailBatch,
+    ForgiveBatch,
+    ProduceCommand,
+    QueueReport,
+    SplitBatch,
 )
 from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome
 from kafka_fast.record import Codec, codecs_available
@@ -32,8 +32,8 @@ def report_nothing(callback: Any, error: Exception) -> None:
     raise AssertionError(f"{callback} raised {error!r}")
 
 
-def judge(rig: Rig, row: BatchRow, verdict: int, **more: Any) -> None:
-    rig.queues.judge(row.queue_id, row.generation, verdict, row.serial, row.slice, **more)
+def judge(rig: Rig, verdict: ProduceCommand) -> None:
+    rig.carry(verdict)
 
 
 def refused(rig: Rig, size: int = 1500, *, single: bool = False) -> QueueReport:
@@ -42,7 +42,7 @@ def refused(rig: Rig, size: int = 1500, *, single: bool = False) -> QueueReport:
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
-    judge(rig, report.batches[0], VERDICT_SPLIT, size=size, error_code=TOO_LARGE)
+    judge(rig, SplitBatch(report.batches[0], size, TOO_LARGE))
     rig.thaw(report, single=single)
     return report
 
@@ -82,7 +82,7 @@ def test_a_part_that_is_split_again_ends_in_its_own_parts() -> None:
     rig.answer(second, {0: TOO_LARGE})
     rig.answer(third, {0: OUT_OF_ORDER})
     (report,) = rig.reports()
-    judge(rig, report.batches[0], VERDICT_SPLIT, size=500, error_code=TOO_LARGE)
+    judge(rig, SplitBatch(report.batches[0], 500, TOO_LARGE))
     rig.thaw(report)
     seen = []
     for sent in rig.requests():
@@ -152,11 +152,10 @@ def test_failures_that_nobody_can_observe_are_counted_once_all_parts_have_ended(
         rig.answer(sent, {0: code} if code else None)
     (report,) = rig.reports()
     wrong = report.batches[0]
-    how = {"error_code": ErrorCode.INVALID_RECORD, "outcome": OUTCOME_REJECTED}
-    judge(rig, wrong, VERDICT_FAIL, **how)
+    judge(rig, FailBatch(wrong, ErrorCode.INVALID_RECORD, Outcome.REJECTED))
     rig.turn()
     raise_lost(rig.queues)
-    rig.queues.renumber(0, wrong.generation, -1, -1, wrong.base_sequence, wrong.serial, wrong.slice)
+    rig.renumber(0, wrong.generation, -1, -1, wrong.base_sequence, wrong.serial, wrong.slice)
     rig.thaw(report)
     (third,) = rig.requests()
     rig.answer(third)
@@ -266,7 +265,7 @@ def test_what_only_follows_from_another_failure_is_forgiven() -> None:
         rig.answer(sent[1], {0: OUT_OF_ORDER})
         (report,) = rig.reports()
         assert failures(report)[1] == 1
-        judge(rig, report.batches[1], VERDICT_FORGIVE)
+        judge(rig, ForgiveBatch(report.batches[1]))
         rig.thaw(report)
         sent = rig.requests()
     assert failures(report) == [3, 1]
@@ -282,7 +281,7 @@ def test_forgiving_a_batch_that_is_gone_does_nothing() -> None:
     rig.answer(sent, {0: NOT_LEADER})
     (report,) = rig.reports()
     rig.advance(6.0)
-    judge(rig, report.batches[0], VERDICT_FORGIVE)
+    judge(rig, ForgiveBatch(report.batches[0]))
     rig.turn()
     assert future.exception(0).outcome is Outcome.MAYBE_WRITTEN
 
@@ -311,8 +310,8 @@ def everything(rig: Rig) -> list[Sent]:
 def test_no_larger_batches_are_made_for_a_topic_and_no_smaller_ones_for_others() -> None:
     rig = Rig(linger=LINGER, batch_size=100_000)
     other = rig.add_topic("other", 1)
-    rig.queues.route(other.start, 1)
-    rig.queues.limit_topic("t", 2_000, 2_000)
+    rig.route(other.start, 1)
+    rig.limit_topic("t", 2_000, 2_000)
     rig.turn()
     for topic in ("t", "other"):
         for _ in range(50):
@@ -323,7 +322,7 @@ def test_no_larger_batches_are_made_for_a_topic_and_no_smaller_ones_for_others()
             counts[topic].append(batch.record_count)
     assert counts == {"t": [4] * 12 + [2], "other": [50]}
     assert rig.queues.stats()["splits"] == 0
-    rig.queues.limit_topic("t", 0, 0)
+    rig.limit_topic("t", 0, 0)
     rig.turn()
     for _ in range(50):
         rig.send(bytes(RECORD))
@@ -333,10 +332,10 @@ def test_no_larger_batches_are_made_for_a_topic_and_no_smaller_ones_for_others()
 
 def test_new_partitions_of_the_topic_are_limited_too() -> None:
     rig = Rig(linger=LINGER, batch_size=100_000)
-    rig.queues.limit_topic("t", 2_000, 2_000)
+    rig.limit_topic("t", 2_000, 2_000)
     rig.turn()
     rig.queues.set_partitions("t", 1, range(1, 2))
-    rig.queues.route(1, 1)
+    rig.route(1, 1)
     for _ in range(8):
         rig.send(bytes(RECORD), partition=1)
     assert [sent.batches["t", 1].record_count for sent in everything(rig)] == [4, 4]
@@ -348,7 +347,7 @@ def test_what_was_made_before_is_split_before_it_is_sent(idempotent: bool) -> No
     """Regression: each full batch was refused by the broker, one after the other."""
     rig = Rig(linger=LINGER, batch_size=3_000, idempotent=idempotent)
     futures = [rig.send(b"%03d" % number + bytes(RECORD)) for number in range(40)]
-    rig.queues.limit_topic("t", 1_500, 1_500)
+    rig.limit_topic("t", 1_500, 1_500)
     requests = everything(rig)
     assert max(sizes(requests)) <= 1_500
     values = [value for sent in requests for value in sent.values()]
@@ -369,8 +368,8 @@ def test_parts_that_were_never_sent_take_the_producer_id_that_holds_then() -> No
     rig = Rig(linger=LINGER, batch_size=3_000, with_producer_id=False)
     for _ in range(8):
         rig.send(bytes(RECORD))
-    rig.queues.limit_topic("t", 1_500, 1_500)
-    rig.queues.set_producer_id(4, 2)
+    rig.limit_topic("t", 1_500, 1_500)
+    rig.set_producer_id(4, 2)
     (first,) = rig_requests(rig)
     rig.answer(first)
     others = everything(rig)
@@ -389,7 +388,7 @@ def rig_requests(rig: Rig) -> list[Sent]:
 
 def test_a_batch_of_one_record_goes_as_it_is() -> None:
     rig = Rig()
-    rig.queues.limit_topic("t", 100, 100)
+    rig.limit_topic("t", 100, 100)
     rig.send(bytes(RECORD))
     (sent,) = rig.requests()
     assert sizes([sent])[0] > RECORD
@@ -402,8 +401,8 @@ def test_what_may_be_in_the_log_is_sent_again_as_it_is() -> None:
     assert len(rig_requests(rig)) == 1
     rig.hang_up(1)
     (report,) = rig.reports()
-    rig.queues.limit_topic("t", 1_500, 1_500)
-    rig.queues.route(0, 2)
+    rig.limit_topic("t", 1_500, 1_500)
+    rig.route(0, 2)
     rig.thaw(report)
     (again,) = rig.requests(2)
     assert again.batches["t", 0].record_count == 8
@@ -420,8 +419,8 @@ def test_what_waits_for_another_try_is_split_if_it_is_larger_than_was_learnt() -
     for one in sent[1:]:
         rig.answer(one, {0: OUT_OF_ORDER})
     (report,) = rig.reports()
-    rig.queues.limit_topic("t", 1_500, 1_500)
-    judge(rig, report.batches[0], VERDICT_SPLIT, size=1_500, error_code=TOO_LARGE)
+    rig.limit_topic("t", 1_500, 1_500)
+    judge(rig, SplitBatch(report.batches[0], 1_500, TOO_LARGE))
     rig.thaw(report, single=True)
     requests = everything(rig)
     assert max(sizes(requests)) <= 1_500
@@ -433,7 +432,7 @@ def test_compressed_batches_count_as_they_are_sent(codec: int) -> None:
     rig = Rig(linger=LINGER, batch_size=30_000, codec=codec)
     for _ in range(60):
         rig.send(bytes(RECORD))
-    rig.queues.limit_topic("t", 5_000, 1_500)
+    rig.limit_topic("t", 5_000, 1_500)
     requests = everything(rig)
     assert sum(sent.batches["t", 0].record_count for sent in requests) == 60
     # Zeros take little room. A build without the codec leaves compression to other threads.
@@ -446,7 +445,7 @@ def test_parts_are_compressed_each_for_itself() -> None:
     noise = [bytes((number * 37 + at * at) % 251 for at in range(RECORD)) for number in range(60)]
     for value in noise:
         rig.send(value)
-    rig.queues.limit_topic("t", 1_500, 300)
+    rig.limit_topic("t", 1_500, 300)
     requests = everything(rig)
     assert rig.queues.stats()["splits"] > 0
     assert [value for sent in requests for value in sent.values()] == noise
@@ -455,7 +454,7 @@ def test_parts_are_compressed_each_for_itself() -> None:
 def test_parts_that_expire_unsent_were_not_sent_and_leave_no_gap() -> None:
     rig = Rig(linger=LINGER, delivery_timeout=5.0, max_in_flight=1)
     futures = [rig.send(bytes(RECORD)) for _ in range(8)]
-    rig.queues.limit_topic("t", 1_500, 1_500)
+    rig.limit_topic("t", 1_500, 1_500)
     (first,) = rig_requests(rig)
     rig.advance(6.0)
     outcomes = [future.exception(0).outcome for future in futures]
@@ -469,7 +468,7 @@ def test_parts_that_expire_unsent_were_not_sent_and_leave_no_gap() -> None:
 
 def test_records_without_a_key_change_their_partition_with_each_small_batch() -> None:
     rig = Rig(partitions=4, linger=LINGER)
-    rig.queues.limit_topic("t", 2_000, 2_000)
+    rig.limit_topic("t", 2_000, 2_000)
     rig.turn()
     for _ in range(200):
         rig.accumulator.send_nowait("t", bytes(RECORD))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from kafka_fast.control.producer.messages import FailQueue
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net._pump import Machine
+from kafka_fast.producer._produce_carrier import carry_produce
 from kafka_fast.record import Record
 from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
@@ -43,5 +45,5 @@ def detached(memory: int = 1 << 25, partitions: int = 4, **options: Any) -> Bulk
 def fail_all(queues: Queues, partitions: int = 4) -> None:
     """Fail what is in no request: nothing was sent."""
     for queue_id in range(partitions):
-        queues.fail_queue(queue_id, 29)
+        carry_produce(FailQueue(queue_id, 29), queues, 0)
     queues.plane.step(time.monotonic())

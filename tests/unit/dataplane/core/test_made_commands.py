@@ -1,0 +1,138 @@
+"""What a build makes from the classes of the commands, and what becomes of an unknown one."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import typing
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from kafka_fast.consumer._fetch_carrier import carry_fetch
+from kafka_fast.control import messages as transport
+from kafka_fast.control.consumer import messages as fetch
+from kafka_fast.control.producer import messages as produce
+from kafka_fast.dataplane.core._plane import EVENT_UNKNOWN_COMMAND
+from kafka_fast.errors import InternalError
+from kafka_fast.net import carrier
+from kafka_fast.net._transport_carrier import carry_transport
+from kafka_fast.producer._produce_carrier import carry_produce
+from tests.unit.dataplane.fetch.fetch_rig import FetchRig
+from tests.unit.dataplane.rig import Rig
+
+ROOT = Path(__file__).parents[4]
+MAKER = runpy.run_path(str(ROOT / "src_c" / "make_commands.py"))
+UNIONS = [
+    (transport, "TransportCommand"),
+    (produce, "ProduceCommand"),
+    (fetch, "FetchCommand"),
+]
+
+
+def classes(module: ModuleType, union: str) -> list[str]:
+    return [class_.__name__ for class_ in typing.get_args(getattr(module, union))]
+
+
+def made(side: int) -> list[Any]:
+    """Return the commands of a side as the maker reads them."""
+    commands: list[Any] = MAKER["commands_of"](ROOT, MAKER["SIDES"][side])
+    return commands
+
+
+def test_what_was_made_is_current() -> None:
+    for name, text in MAKER["all_files"](ROOT).items():
+        assert (ROOT / name).read_text(encoding="utf-8") == text, f"{name}: run make build"
+
+
+def test_what_is_made_is_not_in_git() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout")
+    command = ["git", "-c", "safe.directory=*", "ls-files", *MAKER["all_files"](ROOT)]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout == b""
+
+
+@pytest.mark.parametrize("side", range(3))
+def test_each_command_of_a_union_is_made(side: int) -> None:
+    assert {command.name for command in made(side)} == {*classes(*UNIONS[side])}
+
+
+@pytest.mark.parametrize("side", range(3))
+def test_each_command_has_a_handler(side: int) -> None:
+    handlers = (ROOT / f"{MAKER['SIDES'][side].handlers}.pyx").read_text(encoding="utf-8")
+    for command in made(side):
+        assert f"cdef void on_{command.snake}(" in handlers
+
+
+def test_a_command_of_another_side_is_not_carried() -> None:
+    rig, fetching = Rig(), FetchRig()
+    thaw: Any = produce.ThawQueue(0, 1, 0.0, False)
+    stop: Any = fetch.StopStream(0, 0)
+    with pytest.raises(KeyError):
+        carry_transport(thaw, rig.plane)
+    with pytest.raises(KeyError):
+        carry_produce(stop, rig.queues, 0)
+    with pytest.raises(KeyError):
+        carry_fetch(thaw, fetching.streams)
+
+
+def test_a_field_that_does_not_fit_leaves_no_command() -> None:
+    rig = Rig()
+    with pytest.raises(OverflowError):
+        rig.carry(produce.SetProducerId(1 << 40, 1 << 20))
+    rig.send()
+    assert len(rig.requests()) == 1
+
+
+def test_an_unknown_command_ends_the_client() -> None:
+    event = (EVENT_UNKNOWN_COMMAND, 0, 99, 2, 0, None, None)
+    with pytest.raises(InternalError, match="no command 99 of its side 2"):
+        carrier.read_event(event)
+
+
+PLANES = (
+    *("batch", "commands", "event", "fetch", "frame", "link", "plane", "pool", "producer"),
+    *("queue", "split"),
+)
+"""The sources in C that the planes share, as setup.py lists them."""
+
+PROGRAM = """
+#include "kf_plane.h"
+#include <stdio.h>
+
+static void wake(void *context) {
+    (void)context;
+}
+
+int main(void) {
+    static kf_plane plane;
+    const kf_env env = {.wake_control = wake, .wake_data = wake};
+    kf_plane_init(&plane, &env);
+    kf_command *command = kf_command_new(KF_SIDE_FETCH);
+    kf_plane_refuse(&plane, command, 99);
+    kf_event *event = kf_plane_take_events(&plane);
+    printf("%d %d %d", event->kind == KF_EVENT_UNKNOWN_COMMAND, (int)event->detail, event->code);
+    kf_command_free(command);
+    kf_event_free(event);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_the_data_plane_refuses_an_unknown_command(debug: bool, tmp_path: Path) -> None:
+    source, program = tmp_path / "unknown.c", tmp_path / "unknown"
+    source.write_text(PROGRAM, encoding="utf-8")
+    shared = [str(ROOT / "src_c" / f"kf_{name}.c") for name in PLANES]
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wswitch-enum", "-Werror", "-pthread"]
+    if debug:
+        flags.append("-DKF_DEBUG")
+    command = ["gcc", *flags, f"-I{ROOT / 'src_c'}", str(source), *shared, "-o", str(program)]
+    subprocess.run(command, check=True)
+    run = subprocess.run([str(program)], capture_output=True, check=False)
+    if debug:
+        assert run.returncode == -6  # SIGABRT
+    else:
+        assert (run.returncode, run.stdout) == (0, b"1 3 99")
