@@ -1,4 +1,4 @@
-/* What the data plane reports upwards; the control plane takes it as tuples.
+/* What the data plane reports upwards, as a tagged union; `_events.pyx` makes objects of it.
  *
  * Events and rows are a few hundred bytes each. A process without memory for them is beyond saving,
  * so the functions that make them abort instead of returning NULL.
@@ -10,26 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The control plane owns (and frees) each event. */
+/* The control plane owns (and frees) each event. Its struct in `kf_event` has the same name. */
 enum kf_event_kind {
-    KF_EVENT_RESPONSE = 1,    /* the answer to a raw request: token, bytes */
-    KF_EVENT_PUNT = 2, /* a Produce answer that is not plain success; `code`: its version; batches:
-                        * those that it refuses */
-    KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close; bytes: the first bytes of what was no whole
-                               * frame; token: kind of the oldest request in flight, or 0 */
-    KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce or Fetch answer */
-    KF_EVENT_ROUTE = 5, /* queue_ids: queues with data that have no link */
-    KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more: queue, batches */
-    KF_EVENT_DUMP = 7, /* a link's debug ring: `bytes` are kf_trace, oldest first; `code`: requests
-                        * in flight. One with link_id 0 ends the answer to `token` */
-    KF_EVENT_FETCH_PUNT =
-        8, /* a Fetch answer (version `code`) for which these streams were frozen */
-    KF_EVENT_STREAMS_STOPPED = 9, /* stopped by command, or their link is gone */
-    KF_EVENT_HEARTBEATS_ENDED = 10, /* the user is stuck: heartbeats of `token` have ended */
-    KF_EVENT_BAD_ANSWER = 11, /* an answer (bytes) for which the link is closed next; `misfit`: why;
-                               * token: kind of the request; `code`: its version */
-    KF_EVENT_GATE_SHUT = 12, /* the link's gate is shut, and nothing is in flight */
-    KF_EVENT_UNKNOWN_COMMAND = 13, /* our own fault; `code`: its kind, `detail`: enum kf_side */
+    KF_EVENT_RAW_RESPONSE = 1,
+    KF_EVENT_LINK_CLOSED,
+    KF_EVENT_BAD_ANSWER,
+    KF_EVENT_THROTTLED,
+    KF_EVENT_HEARTBEATS_ENDED,
+    KF_EVENT_GATE_SHUT,
+    KF_EVENT_LINK_TRACES,
+    KF_EVENT_TRACES_ENDED,
+    KF_EVENT_UNKNOWN_COMMAND,
+    KF_EVENT_PRODUCE_PUNT,
+    KF_EVENT_ROUTE_WANTED,
+    KF_EVENT_QUEUE_REPORT,
+    KF_EVENT_FETCH_PUNT,
+    KF_EVENT_STREAMS_STOPPED,
 };
 
 /* How a Produce or Fetch answer does not fit its request. */
@@ -52,7 +48,7 @@ enum kf_close {
     KF_CLOSE_CORRELATION = 7, /* an answer to no request in flight; `detail` is its id */
     KF_CLOSE_IDLE = 8, /* connections.max.idle.ms passed without a request */
     KF_CLOSE_LAYER = 9, /* the layer above the socket failed; `detail` is a number of its own, and
-                         * the event's bytes are its words */
+                         * the event's head is its words */
 };
 
 /* A frozen queue, in a report. */
@@ -95,40 +91,158 @@ typedef struct kf_misfit {
     bool earlier; /* an earlier answer over the same link was well formed */
 } kf_misfit;
 
+/* ---- what events consist of ---- */
+
+typedef struct kf_bytes {
+    uint8_t *data; /* NULL: none, or no memory for them */
+    size_t size;
+} kf_bytes;
+
+typedef struct kf_batch_rows {
+    kf_batch_row *rows;
+    int count, capacity;
+} kf_batch_rows;
+
+typedef struct kf_stream_rows {
+    kf_stream_row *rows;
+    int count, capacity;
+} kf_stream_rows;
+
+typedef struct kf_queue_ids {
+    int64_t *ids;
+    int count, capacity;
+} kf_queue_ids;
+
+/* ---- the kinds ---- */
+
+/* The answer to a raw request or a heartbeat. */
+typedef struct kf_raw_response {
+    int32_t link_id;
+    int32_t reason; /* without a frame: enum kf_close */
+    int64_t token;
+    kf_bytes frame; /* without its length field */
+} kf_raw_response;
+
+typedef struct kf_link_closed {
+    int32_t link_id;
+    int32_t reason; /* enum kf_close */
+    int32_t awaited; /* kind of the oldest request in flight, or 0 */
+    int64_t detail; /* see enum kf_close */
+    kf_bytes head; /* the first bytes of what was no whole frame */
+} kf_link_closed;
+
+/* A Produce or Fetch answer for which the link is closed next. */
+typedef struct kf_bad_answer {
+    int32_t link_id;
+    int32_t request; /* its kind */
+    int16_t version;
+    kf_misfit misfit;
+    kf_bytes frame;
+} kf_bad_answer;
+
+typedef struct kf_throttled {
+    int32_t link_id;
+    int32_t throttle_ms; /* of a Produce or Fetch answer */
+} kf_throttled;
+
+/* The user is stuck. */
+typedef struct kf_heartbeats_ended {
+    int32_t link_id;
+    int64_t token;
+} kf_heartbeats_ended;
+
+/* The link's gate is shut, and nothing is in flight. */
+typedef struct kf_gate_shut {
+    int32_t link_id;
+} kf_gate_shut;
+
+/* A link's debug ring, in answer to DumpLinks. */
+typedef struct kf_link_traces {
+    int32_t link_id;
+    int32_t node_id;
+    int32_t in_flight; /* requests */
+    kf_bytes ring; /* kf_trace, oldest first */
+} kf_link_traces;
+
+/* All links were dumped. */
+typedef struct kf_traces_ended {
+    int64_t token;
+} kf_traces_ended;
+
+/* Our own fault. */
+typedef struct kf_unknown_command {
+    int32_t side;
+    int32_t kind;
+} kf_unknown_command;
+
+/* A Produce answer that is not plain success. */
+typedef struct kf_produce_punt {
+    int32_t link_id;
+    int16_t version;
+    kf_bytes frame;
+    kf_batch_rows batches; /* those that it refuses */
+} kf_produce_punt;
+
+/* Queues with data that have no link. */
+typedef struct kf_route_wanted {
+    kf_queue_ids queues;
+} kf_route_wanted;
+
+/* A frozen queue has nothing in flight any more. */
+typedef struct kf_queue_report {
+    kf_queue_row queue;
+    kf_batch_rows batches; /* in order */
+} kf_queue_report;
+
+/* A Fetch answer for which these streams were frozen. */
+typedef struct kf_fetch_punt {
+    int32_t link_id;
+    int16_t version;
+    kf_bytes frame;
+    kf_stream_rows streams;
+} kf_fetch_punt;
+
+/* Stopped by command, or their link is gone. */
+typedef struct kf_streams_stopped {
+    kf_stream_rows streams;
+} kf_streams_stopped;
+
 typedef struct kf_event {
     struct kf_event *next;
-    int kind;
-    int32_t link_id;
-    int32_t code;
-    int64_t detail;
-    int64_t token;
-    uint8_t *bytes; /* a frame without its length field, or NULL */
-    size_t size;
+    enum kf_event_kind kind;
     union {
-        kf_queue_row queue; /* KF_EVENT_REPORT */
-        kf_misfit misfit; /* KF_EVENT_BAD_ANSWER */
+        kf_raw_response raw_response;
+        kf_link_closed link_closed;
+        kf_bad_answer bad_answer;
+        kf_throttled throttled;
+        kf_heartbeats_ended heartbeats_ended;
+        kf_gate_shut gate_shut;
+        kf_link_traces link_traces;
+        kf_traces_ended traces_ended;
+        kf_unknown_command unknown_command;
+        kf_produce_punt produce_punt;
+        kf_route_wanted route_wanted;
+        kf_queue_report queue_report;
+        kf_fetch_punt fetch_punt;
+        kf_streams_stopped streams_stopped;
     };
-    union { /* rows, by kind of event */
-        void *rows;
-        kf_batch_row *batches; /* KF_EVENT_REPORT, in order; KF_EVENT_PUNT */
-        kf_stream_row *streams; /* KF_EVENT_FETCH_PUNT, KF_EVENT_STREAMS_STOPPED */
-        int64_t *queue_ids; /* KF_EVENT_ROUTE */
-    };
-    int row_count;
-    int row_capacity;
 } kf_event;
 
-kf_event *kf_event_new(int kind, int32_t link_id);
-/* Append one, for the caller to fill in. */
-kf_batch_row *kf_event_add_batch(kf_event *event);
-kf_stream_row *kf_event_add_stream(kf_event *event);
-void kf_event_add_queue(kf_event *event, int64_t queue_id);
-/* Give the event a copy of these bytes. False: it has none, for want of memory or of bytes. */
-bool kf_event_copy(kf_event *event, const uint8_t *data, size_t size);
-/* KF_EVENT_BAD_ANSWER, with a copy of the frame, or without one if there is no memory for it. */
-kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
+/* A blank one. */
+kf_event *kf_event_new(enum kf_event_kind kind);
+/* One that tells the end of a request without an answer. */
+kf_event *kf_event_unanswered(int32_t link_id, int64_t token, int32_t reason);
+/* With a copy of the frame, or without one if there is no memory for it. */
+kf_event *kf_event_bad_answer(int32_t link_id, int32_t request, int16_t version,
                               const uint8_t *frame, size_t size, const kf_misfit *misfit);
 void kf_event_free(kf_event *event);
+
+/* Append a blank row, for the caller to fill in. */
+kf_batch_row *kf_append_batch(kf_batch_rows *batches);
+kf_stream_row *kf_append_stream(kf_stream_rows *streams);
+void kf_append_queue_id(kf_queue_ids *queues, int64_t queue_id);
+/* Make `bytes` a copy of these. False: there are none, or no memory for them. */
+bool kf_bytes_copy(kf_bytes *bytes, const uint8_t *data, size_t size);
 
 /* Return `memory`; abort if there was none. */
 void *kf_must(void *memory);

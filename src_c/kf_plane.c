@@ -88,9 +88,9 @@ void kf_plane_refuse(kf_plane *plane, const kf_command *command, int kind) {
     (void)plane, (void)command, (void)kind;
     abort();
 #else
-    kf_event *event = kf_event_new(KF_EVENT_UNKNOWN_COMMAND, 0);
-    event->code = kind;
-    event->detail = command->side;
+    kf_event *event = kf_event_new(KF_EVENT_UNKNOWN_COMMAND);
+    event->unknown_command.side = (int32_t)command->side;
+    event->unknown_command.kind = kind;
     kf_plane_event(plane, event);
 #endif
 }

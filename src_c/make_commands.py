@@ -342,10 +342,10 @@ def handlers(side: Side, commands: list[Command]) -> Iterator[str]:
 def dispatch(sides: dict[str, list[Command]]) -> Iterator[str]:
     """Yield the lines of _dispatch.pyx."""
     yield f'"""From a command to what carries it out, by side and by kind.\n\n{NOTE}\n"""\n'
-    for side in SIDES:
-        module = side.handlers.replace("/", ".")
-        yield f"from {module} cimport (" if sides[side.name] else ""
-        yield "\n".join(f"    on_{command.snake}," for command in sides[side.name])
+    for home in SIDES:
+        module = home.handlers.replace("/", ".")
+        yield f"from {module} cimport ("
+        yield "\n".join(f"    on_{command.snake}," for command in sides[home.name])
         yield ")"
     yield f"from {CORE}._sender_state cimport sender_state"
     yield f"from {CORE}.commands cimport *\nfrom {CORE}.state cimport *"

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka_fast.consumer._fetch_carrier import carry_fetch
 from kafka_fast.control.consumer.messages import (
     ConsumerEvent,
@@ -16,19 +14,36 @@ from kafka_fast.control.consumer.messages import (
     StreamRow,
     StreamsStopped,
 )
-from kafka_fast.dataplane.fetch import _streams
+from kafka_fast.control.messages import DumpEvent
+from kafka_fast.dataplane.core._events import PlaneEvent
+from kafka_fast.dataplane.core.constructors import Constructors
 from kafka_fast.dataplane.fetch._streams import Streams
-from kafka_fast.net import carrier
+from kafka_fast.net.carrier import NoQueues, TransportConstructors
 
 
-def read_event(event: tuple[Any, ...]) -> ConsumerEvent:
+class FetchConstructors(TransportConstructors, NoQueues):
+    """For a client that fetches."""
+
+    def stream_row(
+        self, stream_id: int, generation: int, error_code: int, position: int, last_epoch: int
+    ) -> StreamRow:
+        return StreamRow(stream_id, generation, error_code, position, last_epoch)
+
+    def fetch_punt(
+        self, link_id: int, version: int, frame: bytes, streams: tuple[StreamRow, ...]
+    ) -> FetchPunt:
+        return FetchPunt(link_id, version, frame, streams)
+
+    def streams_stopped(self, streams: tuple[StreamRow, ...]) -> StreamsStopped:
+        return StreamsStopped(streams)
+
+
+_CONSTRUCTORS: Constructors[ConsumerEvent | DumpEvent] = FetchConstructors()
+
+
+def read_event(event: PlaneEvent) -> ConsumerEvent | DumpEvent:
     """Return the control plane's record for one of the data plane's events."""
-    kind, link_id, code, _, _, frame, told = event
-    if kind == _streams.EVENT_STREAMS_STOPPED:
-        return StreamsStopped(tuple(StreamRow(*row) for row in told))
-    if kind == _streams.EVENT_FETCH_PUNT:
-        return FetchPunt(link_id, code, frame, tuple(StreamRow(*row) for row in told))
-    return carrier.read_event(event)
+    return event.read(_CONSTRUCTORS)
 
 
 def carry_out(streams: Streams, command: FetchCommand) -> None:

@@ -11,7 +11,6 @@ import os
 import threading
 import warnings
 from contextlib import ExitStack
-from typing import Any
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer import carrier as fetch_carrier
@@ -30,6 +29,8 @@ from kafka_fast.control.group.member import (
     NO_GENERATION,
     GroupNews,
 )
+from kafka_fast.control.messages import DumpEvent
+from kafka_fast.dataplane.core._events import PlaneEvent
 from kafka_fast.errors import InternalError, UsageError
 from kafka_fast.net.client_core import ClientCore
 from kafka_fast.net.host import ConsumerHost
@@ -116,7 +117,7 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
 
     # ---- the control thread ----
 
-    def _read_event(self, event: tuple[Any, ...]) -> ConsumerEvent:
+    def _read_event(self, event: PlaneEvent) -> ConsumerEvent | DumpEvent:
         return fetch_carrier.read_event(event)
 
     def _touch(self, now: float) -> None:

@@ -122,6 +122,26 @@ class GateShut(Value):
     link_id: int
 
 
+class LinkTraces(Value):
+    """The latest events of a link, in answer to `DumpLinks`."""
+
+    link_id: int
+    node_id: int
+    in_flight: int
+    """Requests."""
+    ring: bytes
+    """As `read_traces` of the data plane takes it."""
+
+
+class TracesEnded(Value):
+    """All links have answered the `DumpLinks` under this token."""
+
+    token: int
+
+
+DumpEvent: TypeAlias = LinkTraces | TracesEnded
+"""For people: the control plane does not get them."""
+
 TransportEvent: TypeAlias = (
     RawResponse | BadAnswer | LinkClosed | Throttled | HeartbeatsEnded | GateShut
 )

@@ -29,13 +29,15 @@ from kafka_fast.control.messages import (
     ClientCommand,
     CloseLink,
     DoWork,
+    DumpEvent,
     OpenLink,
     ResolveHost,
     TopicSettled,
     TransportCommand,
     TransportEvent,
 )
-from kafka_fast.dataplane.core._plane import EVENT_DUMP, DataPlane
+from kafka_fast.dataplane.core._events import PlaneEvent
+from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.errors import InternalError, UsageError
 from kafka_fast.net._transport_carrier import carry_transport
 from kafka_fast.net.calls import AT_ONCE, Calls
@@ -103,7 +105,7 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
         self._dump = LinkDump(plane, control.link_name, host)
         self._connecting: dict[int, float] = {}  # deadline by id of a link being opened
         self._touch_at = 0.0
-        self._events: deque[tuple[Any, ...]] = deque()  # of the data plane, not handled yet
+        self._events: deque[PlaneEvent] = deque()  # of the data plane, not handled yet
         self._has_commands = False  # there were too many for the last turn
 
     def _start(self) -> None:
@@ -114,7 +116,7 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
     # ---- what differs from client to client ----
 
     @abstractmethod
-    def _read_event(self, event: tuple[Any, ...]) -> TransportEvent | EventT:
+    def _read_event(self, event: PlaneEvent) -> TransportEvent | DumpEvent | EventT:
         """Return the control plane's record for an event of the data plane."""
 
     @abstractmethod
@@ -223,11 +225,11 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
         self._events.extend(self.plane.take_events())
         until = self.now() + EVENTS_AT_ONCE
         while self._events and self.now() <= until:
-            event = self._events.popleft()
-            if event[0] == EVENT_DUMP:
+            event = self._read_event(self._events.popleft())
+            if isinstance(event, DumpEvent):
                 self._dump.take(event)
             else:
-                self.handle_event(self._read_event(event), now)
+                self.handle_event(event, now)
 
     def next_deadline(self) -> float:
         """Return when `turn` has something to do that no wake announces."""

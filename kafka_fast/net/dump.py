@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
-from kafka_fast.control.messages import DumpLinks
+from kafka_fast.control.messages import DumpEvent, DumpLinks, LinkTraces, TracesEnded
 from kafka_fast.dataplane.core._events import read_traces
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.logs import count_of
 from kafka_fast.net._transport_carrier import carry_transport
 from kafka_fast.net.host import Host
 from kafka_fast.net.waiting.steps import Steps, Wait
+from kafka_fast.values import assert_never
 
 
 class LinkDump:
@@ -67,12 +67,14 @@ class LinkDump:
         day = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
         return f"{day}.{int(seconds * 1e6) % 1_000_000:06d}"
 
-    def take(self, event: tuple[Any, ...]) -> None:
-        """Take an EVENT_DUMP, which describes a link; link 0 marks the end. Control thread."""
-        _, link_id, in_flight, node_id, _, ring, _ = event
-        if link_id:
-            there = f"{count_of(in_flight, 'request')} in flight"
-            self._lines.append(f"link {link_id} to {self._name(link_id, node_id)}, {there}")
-            self._lines += [f"  {self.stamp(at)} {what}" for at, what in read_traces(ring or b"")]
-        else:
-            self._is_done = True
+    def take(self, event: DumpEvent) -> None:
+        """Take what describes a link, or the end of all. Control thread."""
+        match event:
+            case LinkTraces(link_id, node_id, in_flight, ring):
+                there = f"{count_of(in_flight, 'request')} in flight"
+                self._lines.append(f"link {link_id} to {self._name(link_id, node_id)}, {there}")
+                self._lines += [f"  {self.stamp(at)} {what}" for at, what in read_traces(ring)]
+            case TracesEnded():
+                self._is_done = True
+            case _:
+                assert_never(event)

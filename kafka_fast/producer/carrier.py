@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka_fast.control.messages import DumpEvent
 from kafka_fast.control.producer.messages import (
     BatchRow,
     ProduceCommand,
@@ -21,25 +22,44 @@ from kafka_fast.control.producer.messages import (
     SetPartitionCount,
     SetPartitions,
 )
-from kafka_fast.dataplane.produce import _queues
+from kafka_fast.dataplane.core._events import PlaneEvent
+from kafka_fast.dataplane.core.constructors import Constructors
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.net import carrier
+from kafka_fast.net.carrier import NoStreams, TransportConstructors
 from kafka_fast.producer._produce_carrier import carry_produce
 from kafka_fast.protocol.apis.records.produce import ProduceRequest
 from kafka_fast.values import assert_never
 
 
-def read_event(event: tuple[Any, ...]) -> ProducerEvent:
+class ProduceConstructors(TransportConstructors, NoStreams):
+    """For a client that produces."""
+
+    def queue_row(
+        self, queue_id: int, generation: int, next_sequence: int, may_have_gap: bool
+    ) -> QueueRow:
+        return QueueRow(queue_id, generation, next_sequence, may_have_gap)
+
+    def batch_row(self, *fields: Any) -> BatchRow:
+        return BatchRow(*fields)
+
+    def produce_punt(
+        self, link_id: int, version: int, frame: bytes, batches: tuple[BatchRow, ...]
+    ) -> ProducePunt:
+        return ProducePunt(link_id, version, frame, batches)
+
+    def route_wanted(self, queue_ids: tuple[int, ...]) -> RouteWanted:
+        return RouteWanted(queue_ids)
+
+    def queue_report(self, queue: QueueRow, batches: tuple[BatchRow, ...]) -> QueueReport:
+        return QueueReport(queue, batches)
+
+
+_CONSTRUCTORS: Constructors[ProducerEvent | DumpEvent] = ProduceConstructors()
+
+
+def read_event(event: PlaneEvent) -> ProducerEvent | DumpEvent:
     """Return the control plane's record for one of the data plane's events."""
-    kind, link_id, code, _, _, frame, told = event
-    if kind == _queues.EVENT_PUNT:
-        return ProducePunt(link_id, code, frame, tuple(BatchRow(*row) for row in told))
-    if kind == _queues.EVENT_ROUTE:
-        return RouteWanted(tuple(told))
-    if kind == _queues.EVENT_REPORT:
-        queue, batches = told
-        return QueueReport(QueueRow(*queue), tuple(BatchRow(*row) for row in batches))
-    return carrier.read_event(event)
+    return event.read(_CONSTRUCTORS)
 
 
 def carry_out(queues: Queues, command: ProduceCommand, seed: int) -> None:

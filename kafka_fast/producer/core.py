@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from kafka_fast.config import ProducerSettings
+from kafka_fast.control.messages import DumpEvent
 from kafka_fast.control.producer.control import OwnEvent, ProducerControl
 from kafka_fast.control.producer.messages import (
     OwnCommand,
@@ -25,6 +26,7 @@ from kafka_fast.control.producer.messages import (
     ProducerEvent,
     QueueChange,
 )
+from kafka_fast.dataplane.core._events import PlaneEvent
 from kafka_fast.dataplane.core._plane import WAIT_SLICE
 from kafka_fast.dataplane.produce._produce_waits import ProduceWaits
 from kafka_fast.dataplane.produce._queues import Queues
@@ -331,7 +333,7 @@ class ProducerCore(ClientCore[OwnCommand, OwnEvent]):
         """Refuse sends in a forked child."""
         self.queues.mark_inherited()
 
-    def _read_event(self, event: tuple[Any, ...]) -> ProducerEvent:
+    def _read_event(self, event: PlaneEvent) -> ProducerEvent | DumpEvent:
         return produce_carrier.read_event(event)
 
     def _touch(self, now: float) -> None:

@@ -77,11 +77,11 @@ static void report(sender *it, kf_queue *queue) {
         return;
     }
     queue->reported = queue->generation;
-    kf_event *event = kf_event_new(KF_EVENT_REPORT, 0);
-    event->queue.queue_id = queue->id;
-    event->queue.generation = queue->generation;
+    kf_event *event = kf_event_new(KF_EVENT_QUEUE_REPORT);
+    event->queue_report.queue.queue_id = queue->id;
+    event->queue_report.queue.generation = queue->generation;
     for (kf_batch *batch = queue->unresolved; batch != NULL; batch = batch->next) {
-        kf_batch_row *row = kf_event_add_batch(event);
+        kf_batch_row *row = kf_append_batch(&event->queue_report.batches);
         row->queue_id = queue->id;
         row->generation = queue->generation;
         row->serial = batch->serial;
@@ -496,10 +496,10 @@ static void pass_verdict(harness *it, const kf_batch_row *row, enum kf_produce_k
 }
 
 static void judge_report(harness *it, const kf_event *event) {
-    const kf_queue_row *own = &event->queue;
+    const kf_queue_row *own = &event->queue_report.queue;
     const kf_batch_row *gap = NULL;
-    for (int i = 0; i < event->row_count; i++) {
-        const kf_batch_row *row = &event->batches[i];
+    for (int i = 0; i < event->queue_report.batches.count; i++) {
+        const kf_batch_row *row = &event->queue_report.batches.rows[i];
         if (row->error_code == ANSWER_DUPLICATE) {
             pass_verdict(it, row, KF_COMMAND_COMPLETE_BATCH);
         } else if (row->error_code == ANSWER_TOO_LARGE && row->record_count > 1) {

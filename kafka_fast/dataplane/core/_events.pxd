@@ -1,4 +1,4 @@
-"""What leaves the data plane, as plain Python values."""
+"""What leaves the data plane for Python."""
 
 from libc.stdint cimport int64_t
 
@@ -12,8 +12,14 @@ from kafka_fast.dataplane.core.structs cimport (
 )
 
 
-# (kind, link_id, code, detail, token, bytes or None, told): as `DataPlane.take_events` has them.
-cdef tuple event_tuple(const kf_event* event)
+cdef class PlaneEvent:
+    """An event that came up, and that is not read yet."""
+
+    cdef kf_event* event  # owned
+
+
+# The events of a list, which own what is in it from here on.
+cdef list plane_events(kf_event* first)
 
 # Count, sum, and the buckets that are not empty by their upper bounds, in the histogram's unit.
 cdef dict histogram_dict(const kf_histogram* histogram)

@@ -1,4 +1,4 @@
-"""What leaves the data plane, as plain Python values: events, numbers, and traces of links."""
+"""What leaves the data plane for Python: events, numbers, and traces of links."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t
@@ -6,49 +6,151 @@ from libc.stdint cimport int64_t
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 
+from kafka_fast.errors import InternalError
 from kafka_fast.protocol.apis import api_name
 
 
-cdef tuple batch_tuple(const kf_batch_row* row):
-    return (row.queue_id, row.generation, row.serial, row.slice, row.error_code, row.base_offset,
+# ---- events ----
+
+
+cdef object read_bytes(const kf_bytes* held):
+    if held.data == NULL:
+        return None
+    return PyBytes_FromStringAndSize(<char*>held.data, held.size)
+
+
+cdef tuple read_batches(const kf_batch_rows* batches, object constructors):
+    cdef const kf_batch_row* row
+    cdef list made = []
+    cdef int i
+    for i in range(batches.count):
+        row = &batches.rows[i]
+        made.append(constructors.batch_row(
+            row.queue_id, row.generation, row.serial, row.slice, row.error_code, row.base_offset,
             row.base_sequence, row.record_count, row.size, row.wire_size, row.failures,
-            bool(row.maybe_written))
+            <bint>row.maybe_written))
+    return tuple(made)
 
 
-cdef tuple stream_tuple(const kf_stream_row* row):
-    return row.stream_id, row.generation, row.error_code, row.fetch_position, row.last_epoch
+cdef tuple read_streams(const kf_stream_rows* streams, object constructors):
+    cdef const kf_stream_row* row
+    cdef list made = []
+    cdef int i
+    for i in range(streams.count):
+        row = &streams.rows[i]
+        made.append(constructors.stream_row(row.stream_id, row.generation, row.error_code,
+                                            row.fetch_position, row.last_epoch))
+    return tuple(made)
 
 
-cdef tuple report_tuple(const kf_event* event):
+cdef object read_response(const kf_raw_response* event, object constructors):
+    return constructors.raw_response(event.link_id, event.token, read_bytes(&event.frame),
+                                     event.reason)
+
+
+cdef object read_closed(const kf_link_closed* event, object constructors):
+    return constructors.link_closed(event.link_id, event.reason, event.detail,
+                                    read_bytes(&event.head) or b"", event.awaited)
+
+
+cdef object read_bad_answer(const kf_bad_answer* event, object constructors):
+    cdef const kf_misfit* misfit = &event.misfit
+    return constructors.bad_answer(event.link_id, event.request, event.version,
+                                   read_bytes(&event.frame) or b"", misfit.kind, misfit.asked,
+                                   misfit.place, <bint>misfit.earlier)
+
+
+cdef object read_traces_of(const kf_link_traces* event, object constructors):
+    return constructors.link_traces(event.link_id, event.node_id, event.in_flight,
+                                    read_bytes(&event.ring) or b"")
+
+
+cdef object read_produce_punt(const kf_produce_punt* event, object constructors):
+    return constructors.produce_punt(event.link_id, event.version,
+                                     read_bytes(&event.frame) or b"",
+                                     read_batches(&event.batches, constructors))
+
+
+cdef object read_routes(const kf_queue_ids* queues, object constructors):
+    cdef int i
+    return constructors.route_wanted(tuple([queues.ids[i] for i in range(queues.count)]))
+
+
+cdef object read_report(const kf_queue_report* event, object constructors):
     cdef const kf_queue_row* queue = &event.queue
-    cdef int i
-    return ((queue.queue_id, queue.generation, queue.next_sequence, bool(queue.may_have_gap)),
-            [batch_tuple(&event.batches[i]) for i in range(event.row_count)])
+    return constructors.queue_report(
+        constructors.queue_row(queue.queue_id, queue.generation, queue.next_sequence,
+                               <bint>queue.may_have_gap),
+        read_batches(&event.batches, constructors))
 
 
-cdef object told_by(const kf_event* event):
-    """Return what this kind of event has besides the fields that all events have."""
-    cdef int i
-    if event.kind == KF_EVENT_REPORT:
-        return report_tuple(event)
-    if event.kind == KF_EVENT_PUNT:
-        return [batch_tuple(&event.batches[i]) for i in range(event.row_count)]
-    if event.kind == KF_EVENT_ROUTE:
-        return [event.queue_ids[i] for i in range(event.row_count)]
-    if event.kind in (KF_EVENT_FETCH_PUNT, KF_EVENT_STREAMS_STOPPED):
-        return [stream_tuple(&event.streams[i]) for i in range(event.row_count)]
+cdef object read_fetch_punt(const kf_fetch_punt* event, object constructors):
+    return constructors.fetch_punt(event.link_id, event.version,
+                                   read_bytes(&event.frame) or b"",
+                                   read_streams(&event.streams, constructors))
+
+
+cdef object read_event(const kf_event* event, object constructors):
+    if event.kind == KF_EVENT_RAW_RESPONSE:
+        return read_response(&event.raw_response, constructors)
+    if event.kind == KF_EVENT_LINK_CLOSED:
+        return read_closed(&event.link_closed, constructors)
     if event.kind == KF_EVENT_BAD_ANSWER:
-        return (event.misfit.kind, event.misfit.asked, event.misfit.place,
-                bool(event.misfit.earlier))
-    return None
+        return read_bad_answer(&event.bad_answer, constructors)
+    if event.kind == KF_EVENT_THROTTLED:
+        return constructors.throttled(event.throttled.link_id, event.throttled.throttle_ms)
+    if event.kind == KF_EVENT_HEARTBEATS_ENDED:
+        return constructors.heartbeats_ended(event.heartbeats_ended.link_id,
+                                             event.heartbeats_ended.token)
+    if event.kind == KF_EVENT_GATE_SHUT:
+        return constructors.gate_shut(event.gate_shut.link_id)
+    if event.kind == KF_EVENT_LINK_TRACES:
+        return read_traces_of(&event.link_traces, constructors)
+    if event.kind == KF_EVENT_TRACES_ENDED:
+        return constructors.traces_ended(event.traces_ended.token)
+    if event.kind == KF_EVENT_UNKNOWN_COMMAND:
+        return constructors.unknown_command(event.unknown_command.side,
+                                            event.unknown_command.kind)
+    if event.kind == KF_EVENT_PRODUCE_PUNT:
+        return read_produce_punt(&event.produce_punt, constructors)
+    if event.kind == KF_EVENT_ROUTE_WANTED:
+        return read_routes(&event.route_wanted.queues, constructors)
+    if event.kind == KF_EVENT_QUEUE_REPORT:
+        return read_report(&event.queue_report, constructors)
+    if event.kind == KF_EVENT_FETCH_PUNT:
+        return read_fetch_punt(&event.fetch_punt, constructors)
+    if event.kind == KF_EVENT_STREAMS_STOPPED:
+        return constructors.streams_stopped(
+            read_streams(&event.streams_stopped.streams, constructors))
+    raise InternalError(f"the data plane reports an event of the unknown kind {event.kind}")
 
 
-cdef tuple event_tuple(const kf_event* event):
-    cdef bytes frame = None
-    if event.bytes != NULL:
-        frame = PyBytes_FromStringAndSize(<char*>event.bytes, event.size)
-    return (event.kind, event.link_id, event.code, event.detail, event.token, frame,
-            told_by(event))
+cdef class PlaneEvent:
+    def __dealloc__(self):
+        if self.event != NULL:
+            kf_event_free(self.event)
+
+    def read(self, constructors):
+        """Return what the constructor of this kind makes of the event.
+
+        Args:
+            constructors: Have one method for each kind of event and of row, see the stub.
+        """
+        return read_event(self.event, constructors)
+
+
+cdef list plane_events(kf_event* first):
+    cdef list events = []
+    cdef PlaneEvent event
+    while first != NULL:
+        event = PlaneEvent.__new__(PlaneEvent)
+        event.event = first
+        first = first.next
+        events.append(event)
+    return events
+
+
+# ---- numbers ----
 
 
 cdef dict histogram_dict(const kf_histogram* histogram):
@@ -102,7 +204,7 @@ cdef dict node_dict(const kf_node* node):
 
 # ---- a link's debug ring ----
 
-# The ring leaves the data plane as raw bytes, in a DUMP event. It names requests by their API, and
+# The ring leaves the data plane as raw bytes, in LINK_TRACES. It names requests by their API, and
 # batches by number, never their records.
 cdef dict TRACE_NAMES = {
     KF_TRACE_OPEN: "open",
@@ -126,7 +228,7 @@ cdef str trace_line(const kf_trace* line):
 
 
 def read_traces(bytes ring):
-    """Return time and text of each line of a debug ring, as a DUMP event brings it, oldest first.
+    """Return time and text of each line of a debug ring, as `link_traces` gets it, oldest first.
 
     Times are in seconds on the monotonic clock.
     """

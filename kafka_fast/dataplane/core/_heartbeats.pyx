@@ -154,15 +154,25 @@ cdef void send_next(kf_link* link, kf_heartbeat* heartbeat, double now) noexcept
         heartbeat.due = now + heartbeat.period
 
 
-cdef void end_heartbeats(sender_state* state, kf_heartbeat** at, int kind, int code) noexcept nogil:
-    """Report the end of the heartbeats, and free what they were made of."""
+cdef void end_heartbeats(sender_state* state, kf_heartbeat** at, kf_event* event) noexcept nogil:
+    """Report the end of the heartbeats as this event, and free what they were made of."""
     cdef kf_heartbeat* ended = at[0]
-    cdef kf_event* event = kf_event_new(kind, ended.link_id)
-    event.token = ended.token
-    event.code = code
     at[0] = ended.next
     kf_heartbeat_free(ended)
     kf_plane_event(state.plane, event)
+
+
+cdef void end_lost(sender_state* state, kf_heartbeat** at, int reason) noexcept nogil:
+    """End heartbeats whose link is gone."""
+    end_heartbeats(state, at, kf_event_unanswered(at[0].link_id, at[0].token, reason))
+
+
+cdef void end_stuck(sender_state* state, kf_heartbeat** at) noexcept nogil:
+    """End heartbeats of a user who is stuck."""
+    cdef kf_event* event = kf_event_new(KF_EVENT_HEARTBEATS_ENDED)
+    event.heartbeats_ended.link_id = at[0].link_id
+    event.heartbeats_ended.token = at[0].token
+    end_heartbeats(state, at, event)
 
 
 cdef void send_heartbeats(sender_state* state, double now) noexcept nogil:
@@ -171,12 +181,12 @@ cdef void send_heartbeats(sender_state* state, double now) noexcept nogil:
     cdef bint is_over = at[0] != NULL and kf_plane_alive(state.plane) <= now
     while at[0] != NULL:
         if is_over:
-            end_heartbeats(state, at, KF_EVENT_HEARTBEATS_ENDED, 0)
+            end_stuck(state, at)
             continue
         if due_at(at[0]) <= now:
             link = find_link(state, at[0].link_id)
             if link == NULL:
-                end_heartbeats(state, at, KF_EVENT_RESPONSE, KF_CLOSE_BY_US)
+                end_lost(state, at, KF_CLOSE_BY_US)
                 continue
             if link.gate == KF_GATE_OPEN:
                 send_next(link, at[0], now)
@@ -188,7 +198,7 @@ cdef void lose_heartbeats(sender_state* state, const kf_link* link, int reason) 
     cdef kf_heartbeat** at = &state.heartbeats
     while at[0] != NULL:
         if at[0].link_id == link.id:
-            end_heartbeats(state, at, KF_EVENT_RESPONSE, reason)
+            end_lost(state, at, reason)
         else:
             at = &at[0].next
 

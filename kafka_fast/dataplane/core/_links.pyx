@@ -27,16 +27,12 @@ cdef enum:
 cdef void end_request(sender_state* state, kf_link* link, kf_request* request,
                       int reason) noexcept nogil:
     """End a request with its link: report a raw one, give back the batches of a Produce."""
-    cdef kf_event* event
     if request.kind == KF_REQUEST_PRODUCE:
         end_produce(state, request)
     elif request.kind == KF_REQUEST_FETCH:
         end_fetch(state, link)
     elif request.kind == KF_REQUEST_RAW and request.answered:
-        event = kf_event_new(KF_EVENT_RESPONSE, link.id)
-        event.token = request.token
-        event.code = reason
-        kf_plane_event(state.plane, event)
+        kf_plane_event(state.plane, kf_event_unanswered(link.id, request.token, reason))
     kf_request_free(request)
 
 
@@ -59,16 +55,18 @@ cdef void close_failed(sender_state* state, kf_link* link, int error, double now
 
 cdef void end_link(sender_state* state, kf_link* link, int reason, int64_t detail,
                    const uint8_t* told, size_t size, double now) noexcept nogil:
-    cdef kf_event* event = kf_event_new(KF_EVENT_LINK_CLOSED, link.id)
+    cdef kf_event* event = kf_event_new(KF_EVENT_LINK_CLOSED)
+    cdef kf_link_closed* closed = &event.link_closed
     cdef kf_request* request = kf_link_abandon(link)
     cdef kf_request* following
     cdef kf_link** at = &state.links
     link.io.close(link.io.context)
     kf_link_trace(link, now, KF_TRACE_CLOSE)
-    event.code = reason
-    event.detail = detail
-    event.token = 0 if request == NULL else request.kind
-    kf_event_copy(event, told, size)
+    closed.link_id = link.id
+    closed.reason = reason
+    closed.detail = detail
+    closed.awaited = 0 if request == NULL else request.kind
+    kf_bytes_copy(&closed.head, told, size)
     while request != NULL:
         following = request.next
         end_request(state, link, request, reason)
@@ -91,9 +89,10 @@ cdef bint send_up(sender_state* state, kf_link* link, int64_t token, const uint8
 
     False: there was no memory for it, and what is reported is that the link is gone.
     """
-    cdef kf_event* event = kf_event_new(KF_EVENT_RESPONSE, link.id)
-    cdef bint whole = kf_event_copy(event, frame, size)
-    event.token = token
+    cdef kf_event* event = kf_event_new(KF_EVENT_RAW_RESPONSE)
+    cdef bint whole = kf_bytes_copy(&event.raw_response.frame, frame, size)
+    event.raw_response.link_id = link.id
+    event.raw_response.token = token
     kf_plane_event(state.plane, event)
     return whole
 

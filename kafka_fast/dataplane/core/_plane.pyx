@@ -1,8 +1,8 @@
 """The data plane as an object, a transport: links, raw requests, heartbeats, events, numbers.
 
 `_queues` is the produce side on top of it, `_streams` the fetch side; a client has what it needs.
-Events and rows leave as plain tuples. Commands arrive packed: carriers in net/ and in the clients
-translate from and to the control plane's records, so that the two planes never import each other.
+Events leave to be read, and commands arrive packed: carriers in net/ and in the clients translate
+to and from the control plane's records, so that the two planes never import each other.
 
 Threads: any, with the GIL. `step` is the exception: it belongs to one thread at a time, the data
 plane's own or, in a simulation, the caller's.
@@ -16,23 +16,13 @@ from libc.string cimport memcpy
 
 from kafka_fast._wire._checksum cimport crc32c_join, crc32c_update
 from kafka_fast.dataplane.core._sender cimport sender_destroy, sender_init, step
-from kafka_fast.dataplane.core._events cimport event_tuple, node_dict, stats_dict
+from kafka_fast.dataplane.core._events cimport node_dict, plane_events, stats_dict
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import UsageError
 
 WAIT_SLICE = KF_WAIT_SLICE
-
-# The names of the codes that leave in tuples; net/ knows them by these.
-EVENT_RESPONSE = KF_EVENT_RESPONSE
-EVENT_LINK_CLOSED = KF_EVENT_LINK_CLOSED
-EVENT_THROTTLED = KF_EVENT_THROTTLED
-EVENT_DUMP = KF_EVENT_DUMP
-EVENT_BAD_ANSWER = KF_EVENT_BAD_ANSWER
-EVENT_HEARTBEATS_ENDED = KF_EVENT_HEARTBEATS_ENDED
-EVENT_GATE_SHUT = KF_EVENT_GATE_SHUT
-EVENT_UNKNOWN_COMMAND = KF_EVENT_UNKNOWN_COMMAND
 
 cdef extern from "<unistd.h>" nogil:
     int getpid()
@@ -121,23 +111,8 @@ cdef class DataPlane:
     # ---- events and turns ----
 
     def take_events(self):
-        """Return what happened since the last call, in order.
-
-        Returns:
-            Tuples (kind, link_id, code, detail, token, frame, told); see kf_event.h for the kinds.
-            `told` is, by kind: of a REPORT the queue's row and a list of its batches' rows, of a
-            ROUTE a list of queue ids, of a FETCH_PUNT or STREAMS_STOPPED a list of streams' rows,
-            of a BAD_ANSWER (misfit, asked, place, earlier); else None.
-        """
-        cdef kf_event* event = kf_plane_take_events(self.plane)
-        cdef kf_event* following
-        cdef list events = []
-        while event != NULL:
-            following = event.next
-            events.append(event_tuple(event))
-            kf_event_free(event)
-            event = following
-        return events
+        """Return what happened since the last call, in order."""
+        return plane_events(kf_plane_take_events(self.plane))
 
     def step(self, double now):
         """Take one turn; returns when to call again at the latest (0: only when woken)."""

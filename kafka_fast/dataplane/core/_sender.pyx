@@ -114,6 +114,7 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
 
 cdef void shut_gate(sender_state* state, kf_link* link, double now) noexcept nogil:
     """Let nothing new pass from now on; tell the control plane once nothing is in flight."""
+    cdef kf_event* event
     if link.gate == KF_GATE_OPEN:
         link.gate = KF_GATE_SHUT
         link.used_before = link.last_used
@@ -121,7 +122,9 @@ cdef void shut_gate(sender_state* state, kf_link* link, double now) noexcept nog
     if link.first == NULL:
         link.gate = KF_GATE_TOLD
         link.gate_until = 0.0
-        kf_plane_event(state.plane, kf_event_new(KF_EVENT_GATE_SHUT, link.id))
+        event = kf_event_new(KF_EVENT_GATE_SHUT)
+        event.gate_shut.link_id = link.id
+        kf_plane_event(state.plane, event)
 
 
 cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil:

@@ -31,6 +31,7 @@ cdef void throttle(sender_state* state, kf_link* link, int32_t throttle_ms,
     throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)
     pause_until(link, now + throttle_ms / 1000.0)
     kf_count(&state.plane.stats.throttle_ms, throttle_ms)
-    event = kf_event_new(KF_EVENT_THROTTLED, link.id)
-    event.code = throttle_ms
+    event = kf_event_new(KF_EVENT_THROTTLED)
+    event.throttled.link_id = link.id
+    event.throttled.throttle_ms = throttle_ms
     kf_plane_event(state.plane, event)

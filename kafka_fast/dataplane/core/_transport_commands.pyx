@@ -33,10 +33,8 @@ cdef void on_close_link(sender_state* state, kf_close_link* command, double now)
 
 cdef void refuse_raw(sender_state* state, const kf_send_raw* command) noexcept nogil:
     """Report that the link is gone, as if it had been closed with the request in flight."""
-    cdef kf_event* event = kf_event_new(KF_EVENT_RESPONSE, command.link_id)
-    event.token = command.token
-    event.code = KF_CLOSE_BY_US
-    kf_plane_event(state.plane, event)
+    kf_plane_event(state.plane,
+                   kf_event_unanswered(command.link_id, command.token, KF_CLOSE_BY_US))
 
 
 cdef void on_send_raw(sender_state* state, kf_send_raw* command, double now) noexcept nogil:
@@ -117,18 +115,18 @@ cdef void on_dump_links(sender_state* state, kf_dump_links* command, double now)
     cdef uint32_t count, i
     while link != NULL:
         count = min(link.trace_count, <uint32_t>KF_TRACE_LINES)
-        event = kf_event_new(KF_EVENT_DUMP, link.id)
-        event.token = command.token
-        event.code = in_flight(link)
-        event.detail = link.node_id
+        event = kf_event_new(KF_EVENT_LINK_TRACES)
+        event.link_traces.link_id = link.id
+        event.link_traces.node_id = link.node_id
+        event.link_traces.in_flight = in_flight(link)
         lines = <kf_trace*>malloc(count * sizeof(kf_trace))
         if lines != NULL:
             for i in range(count):
                 lines[i] = link.trace[(link.trace_count - count + i) % <uint32_t>KF_TRACE_LINES]
-            event.bytes = <uint8_t*>lines
-            event.size = count * sizeof(kf_trace)
+            event.link_traces.ring.data = <uint8_t*>lines
+            event.link_traces.ring.size = count * sizeof(kf_trace)
         kf_plane_event(state.plane, event)
         link = link.next
-    event = kf_event_new(KF_EVENT_DUMP, 0)
-    event.token = command.token
+    event = kf_event_new(KF_EVENT_TRACES_ENDED)
+    event.traces_ended.token = command.token
     kf_plane_event(state.plane, event)

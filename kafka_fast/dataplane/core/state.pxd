@@ -37,21 +37,6 @@ cdef extern from "kf_plane.h" nogil:
         KF_WAKE_SENDABLE
         KF_WAKE_OPENED
 
-    enum kf_event_kind:
-        KF_EVENT_RESPONSE
-        KF_EVENT_PUNT
-        KF_EVENT_LINK_CLOSED
-        KF_EVENT_THROTTLED
-        KF_EVENT_ROUTE
-        KF_EVENT_REPORT
-        KF_EVENT_DUMP
-        KF_EVENT_FETCH_PUNT
-        KF_EVENT_STREAMS_STOPPED
-        KF_EVENT_HEARTBEATS_ENDED
-        KF_EVENT_BAD_ANSWER
-        KF_EVENT_GATE_SHUT
-        KF_EVENT_UNKNOWN_COMMAND
-
     enum kf_misfit_kind:
         KF_MISFIT_FORM
         KF_MISFIT_FOREIGN
@@ -81,13 +66,14 @@ cdef extern from "kf_plane.h" nogil:
     kf_command* kf_plane_take_commands(kf_plane* plane)
     void kf_command_free(kf_command* command)
     void kf_plane_refuse(kf_plane* plane, const kf_command* command, int kind)
-    kf_event* kf_event_new(int kind, int32_t link_id)
-    kf_batch_row* kf_event_add_batch(kf_event* event)
-    kf_stream_row* kf_event_add_stream(kf_event* event)
-    void kf_event_add_queue(kf_event* event, int64_t queue_id)
-    bint kf_event_copy(kf_event* event, const uint8_t* data, size_t size)
-    kf_event* kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
+    kf_event* kf_event_new(kf_event_kind kind)
+    kf_event* kf_event_unanswered(int32_t link_id, int64_t token, int32_t reason)
+    kf_event* kf_event_bad_answer(int32_t link_id, int32_t request, int16_t version,
                                   const uint8_t* frame, size_t size, const kf_misfit* misfit)
+    kf_batch_row* kf_append_batch(kf_batch_rows* batches)
+    kf_stream_row* kf_append_stream(kf_stream_rows* streams)
+    void kf_append_queue_id(kf_queue_ids* queues, int64_t queue_id)
+    bint kf_bytes_copy(kf_bytes* bytes, const uint8_t* data, size_t size)
     void kf_heartbeat_free(kf_heartbeat* heartbeat)
     void kf_plane_set_alive(kf_plane* plane, double until)
     double kf_plane_alive(kf_plane* plane)

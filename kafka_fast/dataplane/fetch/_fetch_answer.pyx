@@ -226,10 +226,11 @@ cdef kf_event* freeze(kf_event* punt, const kf_link* link, kf_stream* stream,
     """Stop fetching the stream until it is started again, and add it to the event."""
     cdef kf_stream_row* row
     if punt == NULL:
-        punt = kf_event_new(KF_EVENT_FETCH_PUNT, link.id)
-        punt.code = link.session.version
+        punt = kf_event_new(KF_EVENT_FETCH_PUNT)
+        punt.fetch_punt.link_id = link.id
+        punt.fetch_punt.version = link.session.version
     stream.frozen = True
-    row = kf_event_add_stream(punt)
+    row = kf_append_stream(&punt.fetch_punt.streams)
     row.stream_id = stream.id
     row.generation = stream.generation
     row.error_code = error_code
@@ -273,7 +274,7 @@ cdef void send_up(sender_state* state, kf_link* link, kf_event* punt,
                   const kf_frame* frame) noexcept nogil:
     if punt == NULL:
         return
-    kf_event_copy(punt, frame.data, frame.size)
+    kf_bytes_copy(&punt.fetch_punt.frame, frame.data, frame.size)
     kf_count(&state.plane.fetcher.stats.punts, 1)
     kf_plane_event(state.plane, punt)
 

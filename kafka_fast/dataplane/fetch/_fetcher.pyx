@@ -43,7 +43,7 @@ cdef void move_stream(kf_stream* stream, kf_link* link) noexcept nogil:
 
 
 cdef void add_row(kf_event* event, const kf_stream* stream) noexcept nogil:
-    cdef kf_stream_row* row = kf_event_add_stream(event)
+    cdef kf_stream_row* row = kf_append_stream(&event.streams_stopped.streams)
     row.stream_id = stream.id
     row.generation = stream.generation
     row.fetch_position = stream.position
@@ -51,7 +51,7 @@ cdef void add_row(kf_event* event, const kf_stream* stream) noexcept nogil:
 
 
 cdef void report_stopped(sender_state* state, kf_stream* stream) noexcept nogil:
-    cdef kf_event* event = kf_event_new(KF_EVENT_STREAMS_STOPPED, 0)
+    cdef kf_event* event = kf_event_new(KF_EVENT_STREAMS_STOPPED)
     add_row(event, stream)
     kf_plane_event(state.plane, event)
 
@@ -64,7 +64,7 @@ cdef void stop_streams(sender_state* state, kf_link* link) noexcept nogil:
             move_stream(stream, NULL)
             if not stream.frozen:  # else it was reported by the punt
                 if event == NULL:
-                    event = kf_event_new(KF_EVENT_STREAMS_STOPPED, link.id)
+                    event = kf_event_new(KF_EVENT_STREAMS_STOPPED)
                 add_row(event, stream)
         stream = stream.next
     if event != NULL:

@@ -3,9 +3,6 @@
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._chunk import Chunk
 
-EVENT_FETCH_PUNT: int
-EVENT_STREAMS_STOPPED: int
-
 NO_END: int
 
 class Handle: ...

@@ -15,10 +15,6 @@ from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import UsageError
 
-# Kinds of events, beside those that `_plane` names.
-EVENT_FETCH_PUNT = KF_EVENT_FETCH_PUNT
-EVENT_STREAMS_STOPPED = KF_EVENT_STREAMS_STOPPED
-
 NO_END = INT64_MAX
 
 cdef enum:

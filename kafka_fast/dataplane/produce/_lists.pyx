@@ -122,8 +122,8 @@ cdef void ask_for_routes(sender_state* state) noexcept nogil:
     while queue != NULL:
         if not queue.route_asked:
             if event == NULL:
-                event = kf_event_new(KF_EVENT_ROUTE, 0)
-            kf_event_add_queue(event, queue.id)
+                event = kf_event_new(KF_EVENT_ROUTE_WANTED)
+            kf_append_queue_id(&event.route_wanted.queues, queue.id)
             queue.route_asked = True
         queue = queue.next
     if event != NULL:

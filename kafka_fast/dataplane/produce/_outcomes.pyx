@@ -39,6 +39,7 @@ cdef void fill_row(kf_batch_row* row, const kf_queue* queue, const kf_batch* bat
 cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
     """Ask the control plane to judge the queue, if it is frozen and nothing of it is in flight."""
     cdef kf_event* event
+    cdef kf_queue_row* row
     cdef kf_batch* batch = queue.unresolved
     if not queue.frozen or queue.in_flight > 0 or queue.reported == queue.generation:
         return
@@ -48,13 +49,14 @@ cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
         batch = batch.next
     batch = queue.unresolved
     queue.reported = queue.generation
-    event = kf_event_new(KF_EVENT_REPORT, 0)
-    event.queue.queue_id = queue.id
-    event.queue.generation = queue.generation
-    event.queue.next_sequence = queue.next_sequence
-    event.queue.may_have_gap = queue.may_have_gap
+    event = kf_event_new(KF_EVENT_QUEUE_REPORT)
+    row = &event.queue_report.queue
+    row.queue_id = queue.id
+    row.generation = queue.generation
+    row.next_sequence = queue.next_sequence
+    row.may_have_gap = queue.may_have_gap
     while batch != NULL:
-        fill_row(kf_event_add_batch(event), queue, batch)
+        fill_row(kf_append_batch(&event.queue_report.batches), queue, batch)
         batch = batch.next
     kf_plane_event(state.plane, event)
 
@@ -158,12 +160,13 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
     for i in range(request.batch_count):
         if answers[i].error_code != 0:
             if event == NULL:
-                event = kf_event_new(KF_EVENT_PUNT, link.id)
-                event.code = request.form.version
-                kf_event_copy(event, frame, size)
+                event = kf_event_new(KF_EVENT_PRODUCE_PUNT)
+                event.produce_punt.link_id = link.id
+                event.produce_punt.version = request.form.version
+                kf_bytes_copy(&event.produce_punt.frame, frame, size)
                 kf_count(&state.plane.producer.stats.punts, 1)
                 kf_link_trace_request(link, now, KF_TRACE_PUNT, request, size)
-            row = kf_event_add_batch(event)
+            row = kf_append_batch(&event.produce_punt.batches)
             fill_row(row, answers[i].queue, request.batches[i])
             row.error_code = answers[i].error_code
             come_back(state, request.batches[i], &answers[i])

@@ -6,10 +6,6 @@ from typing import Any, NoReturn
 
 from kafka_fast.dataplane.core._plane import DataPlane
 
-EVENT_PUNT: int
-EVENT_ROUTE: int
-EVENT_REPORT: int
-
 class TopicQueues:
     name: str
     @property

@@ -17,11 +17,6 @@ from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import Outcome, UsageError, fresh_copy
 
-# The names of the codes that pass in tuples; net/ knows them by these.
-EVENT_PUNT = KF_EVENT_PUNT
-EVENT_ROUTE = KF_EVENT_ROUTE
-EVENT_REPORT = KF_EVENT_REPORT
-
 cdef extern from "<unistd.h>" nogil:
     int getpid()
 

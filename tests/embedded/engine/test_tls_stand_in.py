@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.messages import SendRaw
-from kafka_fast.dataplane.core._plane import EVENT_RESPONSE, DataPlane
+from kafka_fast.control.messages import RawResponse, SendRaw
+from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net._transport_carrier import carry_transport
+from kafka_fast.net.carrier import read_event
 from kafka_fast.testing._tls_stand_in import TlsStandIn
 from tests.waiting import eventually
 
@@ -31,7 +32,7 @@ class Client:
         self.peer = peer
         self.own = own
         """The client's end, to fill it."""
-        self.events: list[tuple[Any, ...]] = []
+        self.events: list[Any] = []
 
     def answer(self, size: int) -> None:
         self.peer.sendall(size.to_bytes(4, "big") + bytes(size))
@@ -52,8 +53,8 @@ class Client:
             return filled
 
     def is_answered(self) -> bool:
-        self.events += self.plane.take_events()
-        return any(event[0] == EVENT_RESPONSE and event[4] == TOKEN for event in self.events)
+        self.events += map(read_event, self.plane.take_events())
+        return any(isinstance(event, RawResponse) and event.token == TOKEN for event in self.events)
 
 
 @contextmanager

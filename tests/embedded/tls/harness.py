@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka_fast.config.security._security_settings import TlsSettings
-from kafka_fast.control.messages import SendRaw
-from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED, EVENT_RESPONSE, DataPlane
+from kafka_fast.control.messages import LinkClosed, RawResponse, SendRaw
+from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net._transport_carrier import carry_transport
 from kafka_fast.net.carrier import read_event
@@ -97,28 +97,29 @@ class Client:
 
     def answer(self, token: int = 0) -> bytes | None:
         """Wait for the answer to a request: its bytes, None if the link was closed."""
-        eventually(lambda: self._has(EVENT_RESPONSE, token), timeout=HANGS_AFTER)
+        eventually(lambda: self.has_answer(token), timeout=HANGS_AFTER)
         return next(
-            event[5] for event in self.events if event[0] == EVENT_RESPONSE and event[4] == token
+            event.frame
+            for event in self.events
+            if isinstance(event, RawResponse) and event.token == token
         )
 
     def has_answer(self, token: int = 0) -> bool:
         """Return whether the answer is there."""
-        return self._has(EVENT_RESPONSE, token)
+        self.events += map(read_event, self.plane.take_events())
+        return any(isinstance(event, RawResponse) and event.token == token for event in self.events)
 
     def end(self, link_id: int) -> Any:
         """Wait for the end of a link; return the control plane's event."""
         eventually(lambda: self._ended(link_id) is not None, timeout=HANGS_AFTER)
-        return read_event(self._ended(link_id))
-
-    def _has(self, kind: int, token: int) -> bool:
-        self.events += self.plane.take_events()
-        return any(event[0] == kind and event[4] == token for event in self.events)
+        return self._ended(link_id)
 
     def _ended(self, link_id: int) -> Any:
-        self.events += self.plane.take_events()
+        self.events += map(read_event, self.plane.take_events())
         ends = (
-            event for event in self.events if event[0] == EVENT_LINK_CLOSED and event[1] == link_id
+            event
+            for event in self.events
+            if isinstance(event, LinkClosed) and event.link_id == link_id
         )
         return next(ends, None)
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from kafka_fast import errors
 from kafka_fast.consumer._fetch_carrier import carry_fetch
-from kafka_fast.control.consumer.messages import NameStream, ProgramFetch, StartStream
-from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED, DataPlane
+from kafka_fast.consumer.carrier import read_event
+from kafka_fast.control.consumer.messages import FetchPunt, NameStream, ProgramFetch, StartStream
+from kafka_fast.control.messages import LinkClosed
+from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.dataplane.fetch._chunk import chunk_done
-from kafka_fast.dataplane.fetch._streams import EVENT_FETCH_PUNT, Streams
+from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicState
@@ -23,6 +25,8 @@ from kafka_fast.record import read_batches
 from tests.integration.scenarios.steps import delete
 from tests.integration.scenarios.wire import WireClient, batch
 from tests.waiting import eventually
+
+T = TypeVar("T")
 
 VERSIONS = range(4, 19)
 OF_EACH_KIND = [6, 11, 12, 13, 18]
@@ -47,7 +51,7 @@ class Reader:
         self.wake = Wake(self.plane)
         self.positions = [0] * PARTITIONS
         self.values: list[list[bytes | None]] = [[] for _ in range(PARTITIONS)]
-        self.events: list[tuple[Any, ...]] = []
+        self.events: list[Any] = []
         host, _, port = address.rpartition(":")
         self.pump.add_link(1, 1, socket.create_connection((host, int(port)), 10.0).detach())
         parts = frame.fetch_parts(
@@ -87,18 +91,20 @@ class Reader:
                 self.positions[chunk.stream_id] = chunk.next_offset
                 chunk_done(chunk)
 
-    def take(self, kind: int) -> list[tuple[Any, ...]]:
+    def take(self, kind: type[T]) -> list[T]:
         """Return the events of one kind that have come."""
-        self.events += self.plane.take_events()
-        return [event for event in self.events if event[0] == kind]
+        self.events += map(read_event, self.plane.take_events())
+        return [event for event in self.events if isinstance(event, kind)]
 
     def punted(self) -> list[tuple[int, int]]:
         """Return (partition, error) of the streams that were frozen."""
-        return [(row[0], row[2]) for event in self.take(EVENT_FETCH_PUNT) for row in event[6]]
+        return [
+            (row.stream_id, row.error_code) for event in self.take(FetchPunt) for row in event.rows
+        ]
 
     def close(self) -> None:
         self.pump.stop()
-        assert self.take(EVENT_LINK_CLOSED) == []
+        assert self.take(LinkClosed) == []
         self.plane.shut_down()
 
 

@@ -10,7 +10,7 @@ Everything else, from `poll` to the bytes, is what ships.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.base import ConsumerBase
@@ -29,7 +29,8 @@ from kafka_fast.control.consumer.messages import (
 )
 from kafka_fast.control.consumer.partition import FetchState
 from kafka_fast.control.group.member import NO_GENERATION, AssignWanted, RevokeWanted
-from kafka_fast.control.messages import CallAside, SendRaw, StartHeartbeats
+from kafka_fast.control.messages import CallAside, DumpEvent, SendRaw, StartHeartbeats
+from kafka_fast.dataplane.core._events import PlaneEvent
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.net.process import process_life
@@ -181,7 +182,7 @@ class LoggedConsumerCore(ConsumerCore):
             case RemoveStream(stream_id):
                 self.streams.running.pop(stream_id, None)
 
-    def _read_event(self, event: tuple[Any, ...]) -> ConsumerEvent:
+    def _read_event(self, event: PlaneEvent) -> ConsumerEvent | DumpEvent:
         read = super()._read_event(event)
         if isinstance(read, StreamsStopped | FetchPunt):
             for row in read.rows:

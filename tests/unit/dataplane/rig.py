@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kafka_fast.control.producer.messages import (
-    BatchRow,
     NameTopic,
     ProgramProduce,
     QueueReport,
-    QueueRow,
+    RouteWanted,
     ThawQueue,
 )
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce._queues import (
-    EVENT_REPORT,
-    EVENT_ROUTE,
     Queues,
 )
+from kafka_fast.producer import carrier as produce_carrier
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceResponse,
@@ -29,6 +27,8 @@ from kafka_fast.record import RecordBatch, read_batches
 from kafka_fast.sending._accumulator import Accumulator
 from kafka_fast.testing._memory import MemoryLink, Turner, VirtualMachine
 from tests.unit.dataplane.commands import ProduceCalls
+
+T = TypeVar("T")
 
 PRODUCER_ID = 4711
 EPOCH = 3
@@ -107,7 +107,7 @@ class Rig(ProduceCalls):
         self.accumulator = Accumulator(self.queues, max_block=1e-6)
         self.queue_count = 0
         self.links: dict[int, MemoryLink] = {}
-        self.events: list[tuple[Any, ...]] = []
+        self.events: list[Any] = []
         self.add_topic("t", partitions)
         for link_id in range(1, links + 1):
             self.add_link(link_id)
@@ -163,7 +163,7 @@ class Rig(ProduceCalls):
             if until != -1.0 and not ready and not any(chopped):
                 break
             until = self.turner.turn()
-        self.events += self.plane.take_events()
+        self.events += self.take_events()
         return until
 
     def advance(self, seconds: float) -> float:
@@ -200,21 +200,22 @@ class Rig(ProduceCalls):
         self.turn()
         del self.links[link_id]
 
-    def take(self, kind: int) -> list[tuple[Any, ...]]:
+    def take_events(self) -> list[Any]:
+        """Return what has come up since the last call."""
+        return [produce_carrier.read_event(event) for event in self.plane.take_events()]
+
+    def take(self, kind: type[T]) -> list[T]:
         """Return, and forget, the events of one kind."""
         self.turn()
-        events = [event for event in self.events if event[0] == kind]
-        self.events = [event for event in self.events if event[0] != kind]
+        events = [event for event in self.events if isinstance(event, kind)]
+        self.events = [event for event in self.events if not isinstance(event, kind)]
         return events
 
     def reports(self) -> list[QueueReport]:
-        return [
-            QueueReport(QueueRow(*queue), tuple(BatchRow(*row) for row in batches))
-            for *_, (queue, batches) in self.take(EVENT_REPORT)
-        ]
+        return self.take(QueueReport)
 
     def wanted_routes(self) -> list[int]:
-        return [queue_id for event in self.take(EVENT_ROUTE) for queue_id in event[6]]
+        return [queue_id for event in self.take(RouteWanted) for queue_id in event.queue_ids]
 
     def thaw(self, report: QueueReport, *, single: bool = False, at: float = 0.0) -> None:
         self.carry(ThawQueue(report.queue.queue_id, report.queue.generation, at, single))

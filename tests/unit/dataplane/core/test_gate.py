@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.dataplane.core._plane import (
-    EVENT_GATE_SHUT,
-    EVENT_LINK_CLOSED,
-    EVENT_RESPONSE,
-)
+from kafka_fast.control.messages import GateShut, LinkClosed, RawResponse
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig, part
 from tests.unit.dataplane.rig import Rig
 
@@ -49,7 +45,7 @@ def shut(rig: Rig | FetchRig) -> None:
     """Shut the gate of link 1 now."""
     rig.open_gate(1, rig.machine.now + 1.0)
     rig.turn()
-    assert rig.take(EVENT_GATE_SHUT) == []
+    assert rig.take(GateShut) == []
     rig.advance(1.0)
 
 
@@ -58,12 +54,12 @@ def test_a_gate_shuts_at_its_time_and_says_so_once() -> None:
     rig.open_gate(1, 5.0)
     assert rig.turn() == 5.0
     rig.advance(4.9)
-    assert rig.take(EVENT_GATE_SHUT) == []
+    assert rig.take(GateShut) == []
     rig.advance(0.1)
-    assert [event[1] for event in rig.take(EVENT_GATE_SHUT)] == [1]
+    assert [event.link_id for event in rig.take(GateShut)] == [1]
     assert is_quiet(rig)
     rig.advance(60.0)
-    assert rig.take(EVENT_GATE_SHUT) == []
+    assert rig.take(GateShut) == []
 
 
 def test_requests_in_flight_are_answered_first() -> None:
@@ -71,10 +67,10 @@ def test_requests_in_flight_are_answered_first() -> None:
     rig.send_raw(1, 7, raw(b"before"), 30.0)
     assert sent(rig) == [(0, b"before")]
     shut(rig)
-    assert rig.take(EVENT_GATE_SHUT) == []
+    assert rig.take(GateShut) == []
     assert is_quiet(rig)
     answer(rig, 0, b"well")
-    assert len(rig.take(EVENT_GATE_SHUT)) == 1
+    assert len(rig.take(GateShut)) == 1
 
 
 def test_raw_requests_wait_in_order_and_a_login_passes() -> None:
@@ -88,13 +84,13 @@ def test_raw_requests_wait_in_order_and_a_login_passes() -> None:
     answer(rig, 0, b"accepted")
     assert sent(rig) == []
     rig.advance(20.0)
-    assert rig.take(EVENT_LINK_CLOSED) == [], "what waits does not time out"
+    assert rig.take(LinkClosed) == [], "what waits does not time out"
     rig.open_gate(1, FOREVER)
     assert sent(rig) == [(1, b"one"), (2, b"two"), (3, b"three")]
     assert rig.turn() == pytest.approx(rig.machine.now + 5.0)
     for correlation_id in (1, 2, 3):
         answer(rig, correlation_id)
-    assert [event[4] for event in rig.take(EVENT_RESPONSE)] == [0, 7, 8, 9]
+    assert [event.token for event in rig.take(RawResponse)] == [0, 7, 8, 9]
 
 
 def test_batches_wait_in_their_queues() -> None:
@@ -143,22 +139,22 @@ def test_requests_without_an_answer_are_written_first() -> None:
     rig.open_gate(1, rig.machine.now + 1.0)
     rig.machine.advance(rig.machine.now + 1.0)
     rig.turner.turn()
-    rig.events += rig.plane.take_events()
-    assert [event for event in rig.events if event[0] == EVENT_GATE_SHUT] == []
+    rig.events += rig.take_events()
+    assert [event for event in rig.events if isinstance(event, GateShut)] == []
     rig.links[1].make_room()
     until = rig.turner.turn()
     assert 0.0 < until <= rig.machine.now, "no answer will wake the plane"
     assert len(rig.requests()) == 1
-    assert len(rig.take(EVENT_GATE_SHUT)) == 1
+    assert len(rig.take(GateShut)) == 1
 
 
 def test_fetches_wait() -> None:
     rig = FetchRig()
     request = rig.request()
     shut(rig)
-    assert rig.take(EVENT_GATE_SHUT) == []
+    assert rig.take(GateShut) == []
     rig.answer(request, {"t": [part(0)]})
-    assert len(rig.take(EVENT_GATE_SHUT)) == 1
+    assert len(rig.take(GateShut)) == 1
     for _ in range(3):
         rig.advance(1.0)
         assert rig.requests() == []
@@ -193,9 +189,9 @@ def test_the_end_of_the_link_ends_what_waits(in_flight: bool) -> None:
     rig.send_raw(1, 8, raw(b"two"), 30.0)
     rig.turn()
     rig.hang_up()
-    ended = [(event[4], event[5]) for event in rig.take(EVENT_RESPONSE)]
+    ended = [(event.token, event.frame) for event in rig.take(RawResponse)]
     assert ended == [(6, None)] * in_flight + [(7, None), (8, None)]
-    assert len(rig.take(EVENT_LINK_CLOSED)) == 1
+    assert len(rig.take(LinkClosed)) == 1
     rig.open_gate(1, FOREVER)
     rig.turn()
 
@@ -206,25 +202,25 @@ def test_a_login_that_is_not_answered_ends_the_link() -> None:
     rig.send_raw(1, 0, raw(b"login"), 5.0, True)
     rig.turn()
     rig.advance(5.0)
-    (closed,) = rig.take(EVENT_LINK_CLOSED)
-    assert closed[2] == 4
+    (closed,) = rig.take(LinkClosed)
+    assert closed.reason == 4
 
 
 def test_a_login_is_no_use_of_an_idle_link() -> None:
     rig = Rig(max_idle=10.0)
     rig.open_gate(1, 8.0)
     rig.advance(8.0)
-    assert len(rig.take(EVENT_GATE_SHUT)) == 1
+    assert len(rig.take(GateShut)) == 1
     rig.advance(5.0)
-    assert rig.take(EVENT_LINK_CLOSED) == [], "not in the middle of a login"
+    assert rig.take(LinkClosed) == [], "not in the middle of a login"
     rig.send_raw(1, 0, raw(b"login"), 5.0, True)
     sent(rig)
     answer(rig, 0)
     rig.open_gate(1, 100.0)
     rig.turn()
     rig.advance(0.1)
-    (closed,) = rig.take(EVENT_LINK_CLOSED)
-    assert closed[2] == IDLE
+    (closed,) = rig.take(LinkClosed)
+    assert closed.reason == IDLE
 
 
 def test_a_link_that_is_used_behind_its_gate_is_not_idle() -> None:
@@ -237,17 +233,17 @@ def test_a_link_that_is_used_behind_its_gate_is_not_idle() -> None:
     assert sent(rig) == [(0, b"one")]
     answer(rig, 0)
     rig.advance(5.0)
-    assert rig.take(EVENT_LINK_CLOSED) == []
+    assert rig.take(LinkClosed) == []
 
 
 def test_a_gate_shuts_again() -> None:
     rig = Rig()
     for _ in range(3):
         shut(rig)
-        assert len(rig.take(EVENT_GATE_SHUT)) == 1
+        assert len(rig.take(GateShut)) == 1
     rig.open_gate(1, rig.machine.now)
     rig.turn()
-    assert len(rig.take(EVENT_GATE_SHUT)) == 1, "a time that has passed shuts it at once"
+    assert len(rig.take(GateShut)) == 1, "a time that has passed shuts it at once"
 
 
 def test_the_debug_ring_names_the_gate() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.dataplane.core._plane import EVENT_HEARTBEATS_ENDED, EVENT_RESPONSE
+from kafka_fast.control.messages import HeartbeatsEnded, RawResponse
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig
 from tests.unit.dataplane.rig import Rig
 
@@ -69,7 +69,7 @@ def test_the_next_one_waits_for_the_answer() -> None:
 
 def responses(rig: FetchRig) -> list[tuple[int, bytes]]:
     """Return the answers that went up since the last call, by token."""
-    return [(event[4], event[5][4:]) for event in rig.take(EVENT_RESPONSE)]
+    return [(event.token, (event.frame or b"")[4:]) for event in rig.take(RawResponse)]
 
 
 @pytest.mark.parametrize("body", [b"", EXPECTED[:-1], EXPECTED + b"!", OTHER])
@@ -88,7 +88,7 @@ def test_any_other_answer_goes_up_and_it_goes_on(body: bytes) -> None:
 def test_it_lasts_as_long_as_the_user_is_alive() -> None:
     rig = rig_with_heartbeats(alive=10.0)
     count = 0
-    while not rig.take(EVENT_HEARTBEATS_ENDED):
+    while not rig.take(HeartbeatsEnded):
         for correlation_id in sent(rig):
             answer(rig, correlation_id)
             count += 1
@@ -104,7 +104,7 @@ def test_it_lasts_as_long_as_the_user_is_alive() -> None:
 def test_whoever_never_polled_is_not_alive() -> None:
     rig = FetchRig(start=False)
     rig.start_heartbeats(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
-    assert [event[4] for event in rig.take(EVENT_HEARTBEATS_ENDED)] == [TOKEN]
+    assert [event.token for event in rig.take(HeartbeatsEnded)] == [TOKEN]
     assert sent(rig) == []
 
 
@@ -115,21 +115,21 @@ def test_the_end_of_the_link_ends_it(in_flight: bool) -> None:
     if not in_flight:
         answer(rig, 0)
     rig.hang_up()
-    assert [(event[2], event[4]) for event in rig.take(EVENT_RESPONSE)] == [(EOF, TOKEN)]
+    assert [(event.reason, event.token) for event in rig.take(RawResponse)] == [(EOF, TOKEN)]
 
 
 def test_no_answer_closes_the_link() -> None:
     rig = rig_with_heartbeats()
     assert sent(rig) == [0]
     rig.advance(TIMEOUT + 0.1)
-    assert [event[4] for event in rig.take(EVENT_RESPONSE)] == [TOKEN]
+    assert [event.token for event in rig.take(RawResponse)] == [TOKEN]
 
 
 def test_over_a_link_that_is_not_there() -> None:
     rig = FetchRig(start=False)
     rig.plane.set_alive_until(10.0)
     rig.start_heartbeats(5, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
-    assert [(event[2], event[4]) for event in rig.take(EVENT_RESPONSE)] == [(BY_US, TOKEN)]
+    assert [(event.reason, event.token) for event in rig.take(RawResponse)] == [(BY_US, TOKEN)]
 
 
 @pytest.mark.parametrize("body", [EXPECTED, b"all is lost"])
@@ -197,7 +197,7 @@ def test_the_end_of_the_link_is_told_once(in_flight: bool) -> None:
     rig.send_between(TOKEN, BETWEEN, 0, NEWS, TIMEOUT)
     assert len(sent(rig, NEWS)) == in_flight
     rig.hang_up()
-    assert [(event[2], event[4]) for event in rig.take(EVENT_RESPONSE)] == [(EOF, TOKEN)]
+    assert [(event.reason, event.token) for event in rig.take(RawResponse)] == [(EOF, TOKEN)]
 
 
 @pytest.mark.parametrize("stopped_first", [True, False])
@@ -236,7 +236,7 @@ def test_a_client_that_fetches_nothing_keeps_heartbeats() -> None:
         assert rig.turn() == pytest.approx(rig.machine.now + PERIOD)
         rig.advance(PERIOD)
     rig.advance(PERIOD)
-    assert [event[4] for event in rig.take(EVENT_HEARTBEATS_ENDED)] == [TOKEN]
+    assert [event.token for event in rig.take(HeartbeatsEnded)] == [TOKEN]
 
 
 def test_two_kinds_go_beside_each_other() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED, EVENT_RESPONSE
+from kafka_fast.control.messages import LinkClosed, RawResponse
 from kafka_fast.testing._memory import MemoryLink
 from kafka_fast.testing._tls_stand_in import TlsStandIn
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig, answer_to, batch, part
@@ -38,14 +38,14 @@ def run(rig: Rig | FetchRig) -> float:
         until = rig.turner.turn()
         at_once = until == -1.0 or 0.0 < until <= rig.machine.now
         if not at_once and not any(link.is_ready for link in rig.links.values()):
-            rig.events += rig.plane.take_events()
+            rig.events += rig.take_events()
             return until
     raise AssertionError("the data plane does not sleep any more")
 
 
 def responses(rig: Rig) -> list[tuple[int, Any]]:
     """Return token and frame of the answers that came up."""
-    return [(event[4], event[5]) for event in rig.events if event[0] == EVENT_RESPONSE]
+    return [(event.token, event.frame) for event in rig.events if isinstance(event, RawResponse)]
 
 
 def layered(rig: Rig | FetchRig, layer: TlsStandIn) -> MemoryLink:
@@ -92,7 +92,7 @@ def test_the_end_behind_what_waits_inside_is_seen() -> None:
     link.end()
     run(rig)
     assert [token for token, frame in responses(rig) if frame is not None] == [TOKEN]
-    assert [event[1] for event in rig.events if event[0] == EVENT_LINK_CLOSED] == [LINK]
+    assert [event.link_id for event in rig.events if isinstance(event, LinkClosed)] == [LINK]
 
 
 def test_a_read_that_must_write_first_goes_on_when_it_can() -> None:
@@ -156,4 +156,4 @@ def test_a_failure_ends_a_read_that_waits_to_write() -> None:
     assert link.is_ready
     link.make_room()
     run(rig)
-    assert [event[1] for event in rig.events if event[0] == EVENT_LINK_CLOSED] == [LINK]
+    assert [event.link_id for event in rig.events if isinstance(event, LinkClosed)] == [LINK]

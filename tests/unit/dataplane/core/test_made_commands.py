@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 import subprocess
 import typing
 from pathlib import Path
@@ -15,10 +16,9 @@ from kafka_fast.consumer._fetch_carrier import carry_fetch
 from kafka_fast.control import messages as transport
 from kafka_fast.control.consumer import messages as fetch
 from kafka_fast.control.producer import messages as produce
-from kafka_fast.dataplane.core._plane import EVENT_UNKNOWN_COMMAND
 from kafka_fast.errors import InternalError
-from kafka_fast.net import carrier
 from kafka_fast.net._transport_carrier import carry_transport
+from kafka_fast.net.carrier import TransportConstructors
 from kafka_fast.producer._produce_carrier import carry_produce
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig
 from tests.unit.dataplane.rig import Rig
@@ -66,6 +66,39 @@ def test_each_command_has_a_handler(side: int) -> None:
         assert f"cdef void on_{command.snake}(" in handlers
 
 
+def plant(tree: Path, field: str) -> dict[str, str]:
+    """Return what is made in a tree whose produce side has one more command."""
+    for side in MAKER["SIDES"]:
+        (tree / side.messages).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / side.messages, tree / side.messages)
+    home = tree / MAKER["SIDES"][1].messages
+    text = home.read_text(encoding="utf-8")
+    class_ = f'class MuteQueue(Value):\n    """Send nothing."""\n\n    {field}\n\n\n'
+    union = "ProduceCommand: TypeAlias = (\n"
+    assert union in text
+    home.write_text(text.replace(union, f"{class_}{union}    MuteQueue |"), encoding="utf-8")
+    files: dict[str, str] = MAKER["all_files"](tree)
+    return files
+
+
+def test_a_new_command_needs_its_class_and_its_handler_only(tmp_path: Path) -> None:
+    files = plant(tmp_path, "queue_id: QueueId")
+    expected = {
+        "src_c/kf_commands.h": "    KF_COMMAND_MUTE_QUEUE,",
+        "kafka_fast/dataplane/core/commands.pxd": "    ctypedef struct kf_mute_queue:",
+        "kafka_fast/dataplane/core/_dispatch.pyx": "on_mute_queue(state, &command.mute_queue",
+        "kafka_fast/dataplane/produce/_produce_commands.pxd": "cdef void on_mute_queue(",
+        "kafka_fast/producer/_produce_carrier.pyx": "messages.MuteQueue: KF_COMMAND_MUTE_QUEUE,",
+    }
+    for name, line in expected.items():
+        assert line in files[name]
+
+
+def test_a_field_that_has_no_form_in_c_stops_the_build(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="times: list"):
+        plant(tmp_path, "times: list[float]")
+
+
 def test_a_command_of_another_side_is_not_carried() -> None:
     rig, fetching = Rig(), FetchRig()
     thaw: Any = produce.ThawQueue(0, 1, 0.0, False)
@@ -87,9 +120,8 @@ def test_a_field_that_does_not_fit_leaves_no_command() -> None:
 
 
 def test_an_unknown_command_ends_the_client() -> None:
-    event = (EVENT_UNKNOWN_COMMAND, 0, 99, 2, 0, None, None)
     with pytest.raises(InternalError, match="no command 99 of its side 2"):
-        carrier.read_event(event)
+        TransportConstructors().unknown_command(2, 99)
 
 
 PLANES = (
@@ -113,7 +145,8 @@ int main(void) {
     kf_command *command = kf_command_new(KF_SIDE_FETCH);
     kf_plane_refuse(&plane, command, 99);
     kf_event *event = kf_plane_take_events(&plane);
-    printf("%d %d %d", event->kind == KF_EVENT_UNKNOWN_COMMAND, (int)event->detail, event->code);
+    printf("%d %d %d", event->kind == KF_EVENT_UNKNOWN_COMMAND, event->unknown_command.side,
+           event->unknown_command.kind);
     kf_command_free(command);
     kf_event_free(event);
     return 0;

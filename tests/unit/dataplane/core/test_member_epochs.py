@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.dataplane.core._plane import EVENT_RESPONSE
+from kafka_fast.control.messages import RawResponse
 from kafka_fast.errors import UsageError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.groups.consumer_group_heartbeat import (
@@ -91,7 +91,7 @@ class Talk:
 
     def up(self) -> list[tuple[int, bytes]]:
         """Return what went up since the last call."""
-        return [(event[4], event[5][4:]) for event in self.rig.take(EVENT_RESPONSE)]
+        return [(event.token, (event.frame or b"")[4:]) for event in self.rig.take(RawResponse)]
 
     def next_epoch(self, after: float = PERIOD) -> int:
         """Return the epoch of the next heartbeat, which goes out so many seconds from now."""
@@ -366,4 +366,4 @@ def test_answers_to_classic_heartbeats_tell_no_generation() -> None:
 def test_a_join_that_nobody_answers_ends_with_the_link() -> None:
     talk = rig_that_joins(5)
     talk.rig.advance(10 * TIMEOUT + 0.1)
-    assert [event[4] for event in talk.rig.take(EVENT_RESPONSE)] == [TOKEN]
+    assert [event.token for event in talk.rig.take(RawResponse)] == [TOKEN]

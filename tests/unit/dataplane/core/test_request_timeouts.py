@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED, EVENT_RESPONSE
+from kafka_fast.control.messages import LinkClosed, RawResponse
 from tests.unit.dataplane.rig import Rig
 
 LINK = 1
@@ -21,7 +21,7 @@ def answer(correlation_id: int) -> bytes:
 
 
 def closed(rig: Rig) -> bool:
-    return any(event[0] == EVENT_LINK_CLOSED for event in rig.events)
+    return any(isinstance(event, LinkClosed) for event in rig.events)
 
 
 def test_a_request_behind_a_slow_one_has_its_time_from_the_slow_ones_answer_on() -> None:
@@ -41,7 +41,7 @@ def test_a_request_behind_a_slow_one_has_its_time_from_the_slow_ones_answer_on()
     assert not closed(rig)
     rig.links[LINK].arrive(answer(1))
     rig.turn()
-    assert [event[4] for event in rig.events if event[0] == EVENT_RESPONSE] == [SLOW, QUICK]
+    assert [event.token for event in rig.events if isinstance(event, RawResponse)] == [SLOW, QUICK]
 
 
 def test_a_request_behind_an_answered_one_is_given_its_own_time_and_no_more() -> None:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from kafka_fast.control.consumer.messages import NameStream, ProgramFetch, StartStream
+from kafka_fast.consumer import carrier as fetch_carrier
+from kafka_fast.control.consumer.messages import (
+    FetchPunt,
+    NameStream,
+    ProgramFetch,
+    StartStream,
+    StreamRow,
+    StreamsStopped,
+)
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import NO_END, Streams
 from kafka_fast.protocol import frame
@@ -18,6 +26,8 @@ from kafka_fast.protocol.apis.records.fetch import (
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing._memory import MemoryLink, Turner, VirtualMachine
 from tests.unit.dataplane.commands import FetchCalls
+
+T = TypeVar("T")
 
 VERSIONS = range(4, 19)
 FIRST_WITH_SESSIONS = 7
@@ -131,7 +141,7 @@ class FetchRig(FetchCalls):
         self.streams = Streams(self.plane, **limits)
         self.turner = Turner(self.plane, self.machine)
         self.links: dict[int, MemoryLink] = {}
-        self.events: list[tuple[Any, ...]] = []
+        self.events: list[Any] = []
         self.ids: dict[tuple[str, int], int] = {}
         self.until = 0.0
         for link_id in range(1, links + 1):
@@ -196,7 +206,7 @@ class FetchRig(FetchCalls):
             if until != -1.0 and not ready and not any(chopped) and not woken:
                 break
             until = self.turner.turn()
-        self.events += self.plane.take_events()
+        self.events += self.take_events()
         self.until = until
         return until
 
@@ -256,16 +266,20 @@ class FetchRig(FetchCalls):
         self.turn()
         del self.links[link_id]
 
-    def take(self, kind: int) -> list[tuple[Any, ...]]:
+    def take_events(self) -> list[Any]:
+        """Return what has come up since the last call."""
+        return [fetch_carrier.read_event(event) for event in self.plane.take_events()]
+
+    def take(self, kind: type[T]) -> list[T]:
         """Return, and forget, the events of one kind."""
         self.turn()
-        events = [event for event in self.events if event[0] == kind]
-        self.events = [event for event in self.events if event[0] != kind]
+        events = [event for event in self.events if isinstance(event, kind)]
+        self.events = [event for event in self.events if not isinstance(event, kind)]
         return events
 
-    def rows(self, kind: int) -> list[tuple[int, int, int, int, int]]:
-        """Return (stream, generation, error code, position, last epoch) of such events."""
-        return [row for event in self.take(kind) for row in event[6]]
+    def rows(self, kind: type[FetchPunt | StreamsStopped]) -> list[StreamRow]:
+        """Return the rows of such events."""
+        return [row for event in self.take(kind) for row in event.rows]
 
     def offsets(self) -> list[tuple[int, int, int]]:
         """Take all chunks; returns (stream, asked offset, next offset) of each."""

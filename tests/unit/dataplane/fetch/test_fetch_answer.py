@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.messages import Misfit
-from kafka_fast.dataplane.core._plane import EVENT_BAD_ANSWER, EVENT_LINK_CLOSED
-from kafka_fast.dataplane.fetch._streams import EVENT_FETCH_PUNT, EVENT_STREAMS_STOPPED
+from kafka_fast.control.consumer.messages import FetchPunt, StreamsStopped
+from kafka_fast.control.messages import BadAnswer, LinkClosed, Misfit
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.records.fetch import (
     AbortedTransaction,
@@ -69,7 +68,7 @@ def test_nothing_but_a_piece_of_a_batch_is_the_control_planes_business() -> None
     rig = FetchRig()
     rig.answer(rig.request(), {"t": [part(0, batch(10, 3)[:-1])]})
     assert rig.offsets() == []
-    assert rig.rows(EVENT_FETCH_PUNT) == [(0, 0, 0, 10, -1)]
+    assert rig.rows(FetchPunt) == [(0, 0, 0, 10, -1)]
     rig.advance(1.0)
     assert rig.requests() == []
 
@@ -110,9 +109,9 @@ def test_what_ends_below_the_position_is_passed_over() -> None:
     rig.answer(rig.request(), {"t": [part(0, data)]})
     (chunk,) = rig.streams.take_chunks(10)
     assert (chunk.data, chunk.next_offset, chunk.broken) == (data, 11, False)
-    assert rig.rows(EVENT_FETCH_PUNT) == []
+    assert rig.rows(FetchPunt) == []
     rig.answer(rig.request(), {"t": [part(0, data)]})
-    assert rig.rows(EVENT_FETCH_PUNT) == [(0, 0, 0, 11, 3)]  # nothing at all leads on
+    assert rig.rows(FetchPunt) == [(0, 0, 0, 11, 3)]  # nothing at all leads on
 
 
 def test_old_formats_are_walked_as_well() -> None:
@@ -154,10 +153,10 @@ def test_what_is_not_plain_goes_up_and_stands_still(case: str, version: int) -> 
     asked = rig.request()
     answer = answer_to(asked, {"t": [part(0, **fields), part(1, batch(10))]})
     rig.arrive(answer)
-    (event,) = rig.take(EVENT_FETCH_PUNT)
-    assert (event[1], event[2], event[5]) == (1, version, answer[4:])
+    (event,) = rig.take(FetchPunt)
+    assert (event.link_id, event.version, event.frame) == (1, version, answer[4:])
     rig.events.append(event)
-    assert rig.rows(EVENT_FETCH_PUNT) == [(0, 0, fields.get("error_code", 0), 10, -1)]
+    assert rig.rows(FetchPunt) == [(0, 0, fields.get("error_code", 0), 10, -1)]
     assert rig.offsets() == [(1, 10, 11)]
     asked = rig.request()
     assert asked.positions["t", 1] == 11
@@ -175,8 +174,8 @@ def test_endpoints_of_other_nodes_go_up_with_the_frame(version: int) -> None:
     endpoint = NodeEndpoint(node_id=2, host="h", port=1)
     parts = {"t": [part(0, error_code=NOT_LEADER, current_leader=leader)]}
     rig.answer(rig.request(), parts, node_endpoints=[endpoint])
-    (event,) = rig.take(EVENT_FETCH_PUNT)
-    _, response = frame.decode_response(FetchResponse, event[5], version)
+    (event,) = rig.take(FetchPunt)
+    _, response = frame.decode_response(FetchResponse, event.frame, version)
     assert response.node_endpoints == [endpoint]
 
 
@@ -198,7 +197,7 @@ def test_a_lost_session_is_begun_again(error: int, version: int) -> None:
 def test_a_session_error_of_a_full_request_goes_up() -> None:
     rig = FetchRig()
     rig.answer(rig.request(), {}, error_code=SESSION_EPOCH, session_id=0)
-    assert rig.rows(EVENT_FETCH_PUNT) == [(0, 0, SESSION_EPOCH, 10, -1)]
+    assert rig.rows(FetchPunt) == [(0, 0, SESSION_EPOCH, 10, -1)]
     rig.advance(10.0)
     assert rig.requests() == []
 
@@ -207,7 +206,7 @@ def test_any_other_error_of_the_whole_answer_goes_up_for_all() -> None:
     rig = FetchRig(partitions=2)
     rig.answer(rig.request(), {"t": [part(0), part(1)]})
     rig.answer(rig.request(), {}, error_code=29, session_id=0)
-    assert rig.rows(EVENT_FETCH_PUNT) == [(0, 0, 29, 10, -1), (1, 0, 29, 10, -1)]
+    assert rig.rows(FetchPunt) == [(0, 0, 29, 10, -1), (1, 0, 29, 10, -1)]
 
 
 def test_a_broker_without_room_for_sessions_gets_full_requests() -> None:
@@ -285,20 +284,20 @@ def test_what_was_asked_for_before_a_pause_still_counts() -> None:
 
 def closed_as_bad(rig: FetchRig) -> bool:
     """Whether the link was closed for a malformed answer, and its streams were reported."""
-    closed = rig.take(EVENT_LINK_CLOSED)
+    closed = rig.take(LinkClosed)
     if not closed:
         return False
-    assert [event[2] for event in closed] == [BAD_RESPONSE]
-    assert len(rig.rows(EVENT_STREAMS_STOPPED)) == 2
+    assert [event.reason for event in closed] == [BAD_RESPONSE]
+    assert len(rig.rows(StreamsStopped)) == 2
     assert rig.streams.stats()["reserved_bytes"] == 0
     return True
 
 
 def told_as_bad(rig: FetchRig) -> tuple[Misfit, int, bool]:
     """Return what was wrong with an answer, where or with what, and whether one was well before."""
-    ((*_, (kind, asked, place, earlier)),) = rig.take(EVENT_BAD_ANSWER)
-    misfit = Misfit(kind)
-    return misfit, asked if misfit is Misfit.MISSING else place, earlier
+    (bad,) = rig.take(BadAnswer)
+    which = bad.asked if bad.misfit is Misfit.MISSING else bad.place
+    return bad.misfit, which, bad.was_well
 
 
 @pytest.mark.parametrize("version", VERSIONS)

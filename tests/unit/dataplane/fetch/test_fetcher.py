@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED, EVENT_THROTTLED
+from kafka_fast.control.consumer.messages import StreamsStopped
+from kafka_fast.control.messages import LinkClosed, RawResponse, Throttled
 from kafka_fast.dataplane.fetch._chunk import chunk_done
-from kafka_fast.dataplane.fetch._streams import EVENT_STREAMS_STOPPED
 from tests.unit.dataplane.fetch.fetch_rig import MAX_WAIT, PIECE, FetchRig, answer_to, batch, part
 
 MIB = 1 << 20
@@ -296,7 +296,7 @@ def test_empty_answers_that_come_at_once_do_not_spin() -> None:
 def test_a_throttled_link_is_silent_for_a_while() -> None:
     rig = FetchRig()
     rig.answer(rig.request(), {"t": [part(0, batch(10))]}, throttle_time_ms=250)
-    assert [event[2] for event in rig.take(EVENT_THROTTLED)] == [250]
+    assert [event.throttle_ms for event in rig.take(Throttled)] == [250]
     assert rig.requests() == []
     assert rig.until - rig.machine.now == pytest.approx(0.25, abs=1e-3)
     rig.advance(0.251)
@@ -322,8 +322,8 @@ def test_streams_stop_with_their_link() -> None:
     rig.answer(rig.request(), {"t": [part(0, batch(10, 5)), part(1)]})
     rig.request()
     rig.hang_up()
-    assert [event[0] for event in rig.events] == [EVENT_LINK_CLOSED, EVENT_STREAMS_STOPPED]
-    assert sorted(rig.rows(EVENT_STREAMS_STOPPED)) == [(0, 0, 0, 15, 3), (1, 0, 0, 10, -1)]
+    assert [type(event) for event in rig.events] == [LinkClosed, StreamsStopped]
+    assert sorted(rig.rows(StreamsStopped)) == [(0, 0, 0, 15, 3), (1, 0, 0, 10, -1)]
     assert rig.streams.stats()["reserved_bytes"] == 0
     assert rig.offsets() == [(0, 10, 15)]
     rig.start(0, link_id=2, generation=1, offset=15)
@@ -333,19 +333,19 @@ def test_streams_stop_with_their_link() -> None:
 def test_a_start_over_a_link_that_is_gone_is_answered() -> None:
     rig = FetchRig(links=2)
     rig.hang_up()
-    rig.take(EVENT_STREAMS_STOPPED)
+    rig.take(StreamsStopped)
     rig.start(0, link_id=1, generation=1, offset=20)
-    assert rig.rows(EVENT_STREAMS_STOPPED) == [(0, 1, 0, 20, -1)]
+    assert rig.rows(StreamsStopped) == [(0, 1, 0, 20, -1)]
 
 
 def test_a_stop_says_how_far_the_stream_has_come() -> None:
     rig = FetchRig()
     rig.answer(rig.request(), {"t": [part(0, batch(10, 5))]})
     rig.stop_stream(0, 7)  # of another start
-    assert rig.rows(EVENT_STREAMS_STOPPED) == []
+    assert rig.rows(StreamsStopped) == []
     rig.stop_stream(0, 0)
     rig.stop_stream(0, 0)
-    assert rig.rows(EVENT_STREAMS_STOPPED) == [(0, 0, 0, 15, 3)]
+    assert rig.rows(StreamsStopped) == [(0, 0, 0, 15, 3)]
     assert rig.offsets() == [(0, 10, 15)]
 
 
@@ -353,7 +353,7 @@ def test_a_link_that_fetches_is_not_idle() -> None:
     rig = FetchRig(buffer_bytes=MIB, max_idle=60.0)
     rig.answer(rig.request(), {"t": [part(0, big(10, ALMOST))]})
     rig.advance(1000.0)
-    assert rig.take(EVENT_LINK_CLOSED) == []
+    assert rig.take(LinkClosed) == []
     rig.streams.take_chunks(10)
     assert rig.request().positions == {("t", 0): 11}
 
@@ -362,7 +362,7 @@ def test_a_fetch_without_an_answer_closes_the_link() -> None:
     rig = FetchRig(request_timeout=30.0)
     rig.request()
     rig.advance(30.1)
-    assert rig.rows(EVENT_STREAMS_STOPPED) == [(0, 0, 0, 10, -1)]
+    assert rig.rows(StreamsStopped) == [(0, 0, 0, 10, -1)]
     assert rig.streams.stats()["reserved_bytes"] == 0
 
 
@@ -374,7 +374,7 @@ def test_a_length_out_of_range_closes_the_link(length: int) -> None:
     rig = FetchRig()
     rig.request()
     rig.arrive(length.to_bytes(4, "big", signed=True))
-    assert [(event[2], event[3]) for event in rig.take(EVENT_LINK_CLOSED)] == [(BAD_FRAME, length)]
+    assert [(event.reason, event.detail) for event in rig.take(LinkClosed)] == [(BAD_FRAME, length)]
 
 
 def test_memory_for_a_length_beyond_what_was_asked_for_comes_with_its_bytes() -> None:
@@ -412,8 +412,9 @@ def test_other_answers_may_come_in_between() -> None:
     assert len(rig.frames()) == 1
     reply = (6).to_bytes(4, "big") + (asked.correlation_id + 1).to_bytes(4, "big") + b"hi"
     rig.arrive(answer_to(asked, {"t": [part(0, batch(10, 100))]}) + reply)
-    (event,) = (event for event in rig.events if event[4] == 77)
-    assert event[5][4:] == b"hi"
+    (event,) = (event for event in rig.take(RawResponse) if event.token == 77)
+    assert event.frame is not None
+    assert event.frame[4:] == b"hi"
     assert rig.offsets() == [(0, 10, 110)]
     assert rig.request().positions == {("t", 0): 110}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED
+from kafka_fast.control.messages import LinkClosed
 from kafka_fast.errors import KafkaTimeoutError
 from tests.unit.dataplane.rig import Rig
 
@@ -208,12 +208,12 @@ def test_the_time_of_requests_in_flight_does_not_run_while_the_broker_throttles(
     (second,) = rig.requests()
     rig.answer(first, throttle_ms=50_000)
     rig.advance(79.9)
-    assert rig.take(EVENT_LINK_CLOSED) == []
+    assert rig.take(LinkClosed) == []
     rig.answer(second)
     rig.send(b"three")
     assert len(rig.requests()) == 1
     rig.advance(30.1)
-    assert len(rig.take(EVENT_LINK_CLOSED)) == 1, "it was not throttled again"
+    assert len(rig.take(LinkClosed)) == 1, "it was not throttled again"
 
 
 def test_a_pause_that_another_requests_answer_announces_holds_for_produce() -> None:
@@ -228,7 +228,7 @@ def test_a_pause_that_another_requests_answer_announces_holds_for_produce() -> N
     assert rig.requests() == []
     assert rig.plane.stats()["throttle_ms"] == 50_000
     rig.advance(29.9)
-    assert rig.take(EVENT_LINK_CLOSED) == []
+    assert rig.take(LinkClosed) == []
     rig.answer(sent)
 
 

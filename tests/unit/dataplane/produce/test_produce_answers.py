@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_fast.control.messages import CloseReason, Misfit
-from kafka_fast.dataplane.core._plane import EVENT_BAD_ANSWER, EVENT_LINK_CLOSED, EVENT_THROTTLED
-from kafka_fast.dataplane.produce._queues import EVENT_PUNT
+from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit, Throttled
+from kafka_fast.control.producer.messages import ProducePunt
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.records.produce import (
     BatchIndexAndErrorMessage,
@@ -30,7 +29,7 @@ FIRST_WITH_LEADERS = 10
 
 
 def closing(rig: Rig) -> list[CloseReason]:
-    return [CloseReason(event[2]) for event in rig.take(EVENT_LINK_CLOSED)]
+    return [event.reason for event in rig.take(LinkClosed)]
 
 
 def in_flight(version: int, partitions: int = 2) -> tuple[Rig, Sent]:
@@ -192,11 +191,11 @@ def test_everything_that_a_broker_may_add_is_skipped(version: int) -> None:
         refused.current_leader = LeaderIdAndEpoch(leader_id=2, leader_epoch=9)
         response.node_endpoints = [NodeEndpoint(node_id=2, host="host", port=9092, rack="rack")]
     rig.links[1].arrive(encode(response, sent))
-    (punt,) = rig.take(EVENT_PUNT)
-    assert punt[2] == version
-    correlation_id, read = frame.decode_response(ProduceResponse, punt[5], version)
+    (punt,) = rig.take(ProducePunt)
+    assert punt.version == version
+    correlation_id, read = frame.decode_response(ProduceResponse, punt.frame, version)
     assert (correlation_id, read) == (sent.correlation_id, response)
-    assert [event[2] for event in rig.take(EVENT_THROTTLED)] == [7]
+    assert [event.throttle_ms for event in rig.take(Throttled)] == [7]
     (report,) = rig.reports()
     assert [row.error_code for row in report.batches] == [87]
     assert rig.queues.stats()["batches_acked"] == 1
@@ -259,11 +258,10 @@ def test_an_answer_to_something_else_is_told_and_closes_the_link(
     response = response_to(sent)
     spoil(response)
     rig.links[1].arrive(encode(response, sent))
-    ((_, link_id, told_version, _, _, told, details),) = rig.take(EVENT_BAD_ANSWER)
-    assert (link_id, told_version, told) == (1, version, encode(response, sent)[4:])
-    kind, asked, place, earlier = details
-    which = asked if misfit[0] is Misfit.MISSING else place
-    assert (Misfit(kind), which, earlier) == (*misfit, False)
+    (bad,) = rig.take(BadAnswer)
+    assert (bad.link_id, bad.version, bad.frame) == (1, version, encode(response, sent)[4:])
+    which = bad.asked if misfit[0] is Misfit.MISSING else bad.place
+    assert (bad.misfit, which, bad.was_well) == (*misfit, False)
     assert closing(rig) == [CloseReason.BAD_RESPONSE]
     check_all_came_back(rig, 2)
 
@@ -340,8 +338,8 @@ def test_no_damage_completes_a_batch_twice_or_loses_one(
 def test_a_length_out_of_range_closes_the_link(length: int) -> None:
     rig, _ = in_flight(12)
     rig.links[1].arrive(struct.pack(">i", length) + b"whatever")
-    (event,) = rig.take(EVENT_LINK_CLOSED)
-    assert (CloseReason(event[2]), event[3]) == (CloseReason.BAD_FRAME, length)
+    (event,) = rig.take(LinkClosed)
+    assert (event.reason, event.detail) == (CloseReason.BAD_FRAME, length)
     check_all_came_back(rig, 2)
 
 
@@ -421,6 +419,6 @@ def test_a_link_may_be_programmed_again_while_requests_are_in_flight(
     rig.answer(old)
     rig.answer(new, {0: 87})
     assert closing(rig) == []
-    (punt,) = rig.take(EVENT_PUNT)
-    assert punt[2] == after
+    (punt,) = rig.take(ProducePunt)
+    assert punt.version == after
     assert rig.queues.stats()["batches_acked"] == 2
