@@ -22,7 +22,7 @@ WIDE_FOLDERS = {
     "kafka_fast/cli": (18, "a command each, and what they share"),
     "kafka_fast/net": (16, "what every client consists of, and its threads"),
     "kafka_fast/record": (16, "one format: its halves are not rooms"),
-    "src_c": (36, "one shared state, included by name"),
+    "src_c": (37, "one shared state, included by name"),
     "tests/corpus/hostile/frame": (105, "data: a case is a file"),
     "tests/corpus/hostile/reading": (43, "data: a case is a file"),
     "tests/corpus/hostile/record": (93, "data: a case is a file"),

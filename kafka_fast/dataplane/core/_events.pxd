@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t
 
+from kafka_fast.dataplane.core.event_structs cimport kf_event
 from kafka_fast.dataplane.core.structs cimport (
-    kf_event,
     kf_histogram,
     kf_node,
     kf_produce_stats,

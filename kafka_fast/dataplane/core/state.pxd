@@ -4,6 +4,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, u
 
 from kafka_fast._wire.layout cimport kf_record
 from kafka_fast.dataplane.core.commands cimport *
+from kafka_fast.dataplane.core.event_structs cimport *
 from kafka_fast.dataplane.core.structs cimport *
 
 
