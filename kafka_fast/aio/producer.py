@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.callbacks import DeliveryCallbacks
 from kafka_fast.aio.room_line import RoomLines
-from kafka_fast.config import ProducerSettings, peek, producer_settings, warn_of_weakness
+from kafka_fast.config import ProducerSettings
 from kafka_fast.errors import KafkaError, WouldWaitError
 from kafka_fast.instants import NEVER
-from kafka_fast.logs import naming
-from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.net.waiting.looping import LoopDriver
 from kafka_fast.net.waiting.steps import Invoke, Steps, YieldToLoop
 from kafka_fast.peer_names import AIO_PRODUCER, AIO_PRODUCER_ARGUMENTS
@@ -27,12 +25,10 @@ from kafka_fast.producer.base import (
     OnDelivery,
     ProducerBase,
     accumulator_options,
-    delivery_callback,
-    next_client_id,
     serialize_both,
+    start_core,
 )
 from kafka_fast.producer.core import ProducerCore
-from kafka_fast.producer.loss_log import watch_losses
 from kafka_fast.producer.steps import ProducerSteps, RoomWait
 from kafka_fast.sending._delivery import DeliveryFuture
 from kafka_fast.sending._sending import AsyncSender
@@ -80,17 +76,11 @@ class Producer(ProducerBase, AsyncSender):
         on_delivery: OnDelivery | None = None,
         **properties: Unpack[ProducerProperties],
     ) -> None:
-        self.client_id = peek("client.id", config, properties) or next_client_id()
-        with naming(self.client_id):
-            try:
-                settings = producer_settings(config, properties)
-            finally:
-                del config, properties  # a traceback that has this frame shows no secret
-            delivery_callback(on_delivery)
-            warn_of_weakness(settings.tls)
-            host = ThreadedHost(settings)
-            core = ProducerCore(settings, self.client_id, host)
-            watch_losses(core.queues)
+        try:
+            core, settings, host = start_core(config, properties, on_delivery)
+        finally:
+            del config, properties  # a traceback that has this frame shows no secret
+        self.client_id = core.client_id
         with ExitStack() as undo:
             undo.callback(core.close, 0.0)
             callback = on_delivery or settings.on_delivery

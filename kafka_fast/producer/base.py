@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafka_fast.config import ProducerSettings
+from kafka_fast.config import ProducerSettings, peek, producer_settings, warn_of_weakness
 from kafka_fast.errors import DeliveryError, KafkaError
-from kafka_fast.logs import UNLIMITED, ClientLog
+from kafka_fast.logs import UNLIMITED, ClientLog, naming
+from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.producer.core import ProducerCore
+from kafka_fast.producer.loss_log import watch_losses
 from kafka_fast.serialization import serialize
 from kafka_fast.types import RecordMetadata
 
@@ -17,11 +19,6 @@ OnDelivery = Callable[[DeliveryError | None, RecordMetadata], object]
 """Called as `(error, metadata)`; with an error, the metadata's offset is -1."""
 
 _numbers = itertools.count(1)
-
-
-def next_client_id() -> str:
-    """Return the client id of the next producer that is given none."""
-    return f"producer-{next(_numbers)}"
 
 
 def delivery_callback(given: Any) -> Any:
@@ -57,6 +54,32 @@ def serialize_both(
     if settings.value_serializer is not None:
         value = serialize(settings.value_serializer, "value", topic, value, headers)
     return key, value
+
+
+def start_core(
+    config: Mapping[str, object] | None,
+    properties: Mapping[str, Any],
+    on_delivery: OnDelivery | None,
+) -> tuple[ProducerCore, ProducerSettings, ThreadedHost]:
+    """Start the core of a producer, and return it with its settings and its host.
+
+    Args:
+        config: properties, dotted or with underscores.
+        properties: the same as keywords.
+        on_delivery: is checked here, and used by the caller.
+    """
+    client_id = peek("client.id", config, properties) or f"producer-{next(_numbers)}"
+    with naming(client_id):
+        try:
+            settings = producer_settings(config, properties)
+        finally:
+            del config, properties  # a traceback that has this frame shows no secret
+        delivery_callback(on_delivery)
+        warn_of_weakness(settings.tls)
+        host = ThreadedHost(settings)
+        core = ProducerCore(settings, client_id, host)
+        watch_losses(core.queues)
+    return core, settings, host
 
 
 class ProducerBase:

@@ -12,21 +12,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast._hints import hint_at_arguments, hint_at_names
-from kafka_fast.config import peek, producer_settings, warn_of_weakness
 from kafka_fast.errors import KafkaError
-from kafka_fast.logs import naming
-from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.peer_names import BULK_ARGUMENTS, PRODUCER, PRODUCER_ARGUMENTS
 from kafka_fast.producer.base import (
     OnDelivery,
     ProducerBase,
     accumulator_options,
-    delivery_callback,
-    next_client_id,
     serialize_both,
+    start_core,
 )
-from kafka_fast.producer.core import ProducerCore
-from kafka_fast.producer.loss_log import watch_losses
 from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from kafka_fast.times import timeout_seconds
 from kafka_fast.types import PartitionInfo
@@ -64,19 +58,13 @@ class Producer(ProducerBase, BulkAccumulator):
         on_delivery: OnDelivery | None = None,
         **properties: Unpack[ProducerProperties],
     ) -> None:
-        client_id = peek("client.id", config, properties) or next_client_id()
-        with naming(client_id):
-            try:
-                settings = producer_settings(config, properties)
-            finally:
-                del config, properties  # a traceback that has this frame shows no secret
-            delivery_callback(on_delivery)
-            warn_of_weakness(settings.tls)
-            core = ProducerCore(settings, client_id, ThreadedHost(settings))
-            watch_losses(core.queues)
+        try:
+            core, settings, _ = start_core(config, properties, on_delivery)
+        finally:
+            del config, properties  # a traceback that has this frame shows no secret
         self._core = core
         self._settings = settings
-        self.client_id = client_id
+        self.client_id = core.client_id
         with ExitStack() as undo:
             undo.callback(core.close, 0.0)
             BulkAccumulator.__init__(

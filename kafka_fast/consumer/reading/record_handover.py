@@ -10,6 +10,9 @@ it, the function calls `take_back`, settled or not, because a call that raises r
 So an exception such as Ctrl-C may come at any point. Before code takes records, it notes in the
 handover how to bring them back.
 
+Each of these functions has its own `try`. A context manager would not do, nor steps: a signal
+handler may raise in `__exit__`, or in the driver, when the records have been settled already.
+
 Thread: the user's.
 """
 
