@@ -20,6 +20,7 @@ WIDE_FOLDERS = {
     "docs": (19, "the pages of the site, at the addresses that others may have linked"),
     "kafka_fast": (20, "public names, and the vocabulary of all layers"),
     "kafka_fast/cli": (18, "a command each, and what they share"),
+    "kafka_fast/dataplane/core": (16, "what both sides stand on, with the messages that cross"),
     "kafka_fast/net": (16, "what every client consists of, and its threads"),
     "kafka_fast/record": (16, "one format: its halves are not rooms"),
     "src_c": (37, "one shared state, included by name"),

@@ -27,7 +27,6 @@ from kafka_fast.dataplane.core.constructors import Constructors
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net.carrier import NoStreams, TransportConstructors
 from kafka_fast.producer._produce_carrier import carry_produce
-from kafka_fast.protocol.apis.records.produce import ProduceRequest
 from kafka_fast.values import assert_never
 
 

@@ -180,7 +180,6 @@ cdef class Queues:
         topic, partition = self.places[queue_id]
         return topic.topic.queues[<int32_t>partition]
 
-
     # ---- who is told of failures ----
 
     @property
