@@ -19,7 +19,6 @@ ON_FIRST_USE = {
     ("record._reader", "record._legacy"): "formats of before Kafka 0.11: few logs have any",
     ("sending.bulk._column", "sending.bulk._arrow"): "Arrow: few programs bring columns",
     ("sending.bulk._rows", "sending.bulk._arrow"): "the same",
-    ("testing.real_kafka", "testing.secure_kafka"): "one command starts either",
 }
 """(module, what a function of it imports) -> why that is not loaded before it is needed."""
 

@@ -24,11 +24,14 @@ from kafka_fast.control.requests.targets import (
     Target,
 )
 from kafka_fast.errors import ErrorCode, KafkaError, KafkaTimeoutError, TopicAlreadyExists
-from kafka_fast.protocol.apis import create_topics, describe_configs, describe_groups, list_offsets
 from kafka_fast.protocol.apis.cluster.find_coordinator import (
     Coordinator as FoundCoordinator,
 )
 from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorResponse
+from kafka_fast.protocol.apis.configs import describe_configs
+from kafka_fast.protocol.apis.groups import describe_groups
+from kafka_fast.protocol.apis.records import list_offsets
+from kafka_fast.protocol.apis.topics import create_topics
 from kafka_fast.protocol.schema import Request
 from kafka_fast.types import TopicPartition
 from tests.unit.control.requests.rig import Rig, request_of
