@@ -57,8 +57,10 @@ cdef class Detached:
 def begin(Detached call not None, tuple arguments not None):
     """Run in the bare thread: start the one that has a name, which takes a lock, and waits."""
     global starting
-    starting -= 1
-    _Thread(target=call.function, name=call.name, args=arguments, daemon=True).start()
+    try:
+        _Thread(target=call.function, name=call.name, args=arguments, daemon=True).start()
+    finally:
+        starting -= 1  # not before the thread with a name runs: it has a state of its own, too
 
 
 _begin = begin

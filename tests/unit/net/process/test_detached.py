@@ -54,6 +54,21 @@ def test_the_end_waits_for_a_thread_that_has_not_run() -> None:
     late.join()
 
 
+def test_the_end_waits_until_the_thread_with_a_name_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the bare thread was waited for, and not the one that it starts."""
+    starts = Starts()
+    were_waited_for: list[bool] = []
+
+    def start(thread: threading.Thread) -> None:
+        were_waited_for.append(not wait_for_starts(0))
+
+    Detached(lambda: None, "kf-test", starts)(())
+    monkeypatch.setattr(threading.Thread, "start", start)
+    starts.run()
+    assert were_waited_for == [True]
+    assert wait_for_starts(0)
+
+
 def test_a_thread_that_cannot_be_started_is_not_waited_for() -> None:
     def refuse(*_: object) -> None:
         raise RuntimeError("can't start new thread")
