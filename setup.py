@@ -16,6 +16,7 @@ header compiles what may include it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -52,16 +53,17 @@ C_LIBRARIES: dict[str, list[str]] = {
     "kf_arrow": ["kf_arrow_build.c"],
     "kf_tls": ["kf_tls.c", "kf_tls_context.c"],
     "kf_planes": [
-        *(
-            "kf_pool.c",
-            "kf_event.c",
-            "kf_commands.c",
-            "kf_plane.c",
-            "kf_producer.c",
-            "kf_batch.c",
-            "kf_queue.c",
-        ),
-        *("kf_split.c", "kf_link.c", "kf_frame.c", "kf_fetch.c"),
+        "kf_pool.c",
+        "kf_event.c",
+        "kf_commands.c",
+        "kf_plane.c",
+        "kf_producer.c",
+        "kf_batch.c",
+        "kf_queue.c",
+        "kf_split.c",
+        "kf_link.c",
+        "kf_frame.c",
+        "kf_fetch.c",
     ],
 }
 CIMPORT = re.compile(
@@ -310,22 +312,27 @@ def linked_libraries(module: Path) -> list[str]:
     waiting, seen = [module, module.with_suffix(".pxd")], set[Path]()
     while waiting:
         path = waiting.pop()
-        if path in seen or not path.exists():
+        if path in seen:
             continue
         seen.add(path)
-        text = path.read_text(encoding="utf-8")
+        text = text_of(path)
         headers.update(DECLARED.findall(text))
         waiting += [file for file in cimported(text) if not file.with_suffix(".pyx").exists()]
     names = [*headers]
     for name in names:  # it grows meanwhile
         for file in ((ROOT / "src_c" / name).with_suffix(suffix) for suffix in (".h", ".c")):
-            text = file.read_text(encoding="utf-8") if file.exists() else ""
-            names += sorted({*INCLUDED.findall(text)} - {*names})
+            names += sorted({*INCLUDED.findall(text_of(file))} - {*names})
     return [
         library
         for library, sources in C_LIBRARIES.items()
         if any(source.removesuffix(".c") in names for source in sources)
     ]
+
+
+@functools.cache
+def text_of(path: Path) -> str:
+    """Return the text of a file, which many extensions lead to; "" if there is none."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def cimported(text: str) -> Iterator[Path]:
