@@ -83,8 +83,8 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
             self.queries = ConsumerQueries(control, self.waits, self.call)
             self.topics = ConsumerTopics(control, self.waits, host, self.call)
             self.reading = Reading(settings, control, self.streams, self.waits, host, self.call)
-            self._start()
             undo.pop_all()
+        self._start()
 
     def wakeup(self) -> None:
         """End the wait of the user's thread, or its next one. Any thread."""
@@ -150,7 +150,7 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
         if self._host.is_current:  # garbage collection may run on the control thread
             self._stop_detached()
         else:
-            self._stop()
+            self._end()
 
     def abandon(self) -> None:
         """Stop the threads of a consumer that was collected without being closed; wait for nothing.
@@ -185,12 +185,12 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
     def _stop_detached(self) -> None:
         """Stop in a thread of its own: this one must not wait for the control thread."""
         try:
-            detached(self._stop, "kf-close")(())
+            detached(self._end, "kf-close")(())
         except RuntimeError:  # out of threads; or the interpreter ends, and `end_exit` came first
             if not self._host.is_current:
-                self._stop()
+                self._end()
 
-    def _stop(self, patience: float | None = None) -> None:
+    def _end(self, patience: float | None = None) -> None:
         """End the threads.
 
         Args:
@@ -250,7 +250,7 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
         interpreter stops all of them.
         """
         self._refuse()
-        self._stop(END_PATIENCE)
+        self._end(END_PATIENCE)
         if self._was_member:
             warnings.warn(
                 f"the interpreter ends with consumer {self.client_id!r} in its group: what was not "

@@ -109,9 +109,18 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
         self._has_commands = False  # there were too many for the last turn
 
     def _start(self) -> None:
-        """Have the host give turns: the last step of making a client."""
-        self._host.start(self, self.plane)
+        """Have the host give turns: the last step of making a client.
+
+        After an exception nothing runs, and nothing that the host has taken is kept. A second
+        Ctrl-C may cut even that short, so the end of the process knows the core before it starts.
+        """
         process_life.add(self)
+        try:
+            self._host.start(self, self.plane)
+        except BaseException:
+            self._end()
+            self._host.close()
+            raise
 
     # ---- what differs from client to client ----
 
@@ -130,6 +139,10 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
     @abstractmethod
     def _fail(self, failure: InternalError) -> None:
         """End every wait with `failure`: there is no control thread any more."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """End the threads, and give up what is not done. Called again after an interruption."""
 
     # ---- the end of the process, see `process_life`; its main thread ----
 

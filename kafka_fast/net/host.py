@@ -62,7 +62,7 @@ class Host(Protocol):
     """How the client says who it is; None: brokers do not ask."""
 
     def start(self, client: Client, plane: DataPlane) -> None:
-        """Give both planes turns from now on. If a part of the start fails, undo the others."""
+        """Give both planes turns from now on. After an exception, `stop` undoes what has begun."""
 
     def stop(self, patience: float | None = None) -> bool:
         """End the turns and give up unfinished connects. Any thread, the control thread too.
@@ -76,7 +76,7 @@ class Host(Protocol):
         """
 
     def close(self) -> None:
-        """Give resources back to the operating system: the client could not start."""
+        """Give resources back to the operating system: the client did not start, or `stop` came."""
 
     @property
     def is_current(self) -> bool:

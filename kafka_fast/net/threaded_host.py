@@ -17,7 +17,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -84,6 +83,8 @@ class ThreadedHost:
         self._compressor: Compressor | None = None
         self._packages: PackageCompressor | None = None
         self._pump: Pump | None = None
+        self._thread: threading.Thread | None = None
+        self._selector = selectors.EpollSelector()
         self._client: Client | None = None  # while its control thread runs
         self._connecting: dict[int, Connecting] = {}
         self._is_stopping = False
@@ -93,33 +94,16 @@ class ThreadedHost:
     # ---- the life of the threads ----
 
     def start(self, client: Client, plane: DataPlane) -> None:
-        """Start both threads; if one cannot start, nothing is left behind."""
-        with ExitStack() as undo:
-            self._pump = Pump(plane, self._machine)
-            undo.callback(self._pump.stop)
-            self._pump.start()
-            self._selector = selectors.EpollSelector()
-            undo.callback(self._selector.close)
-            self._selector.register(self._machine.control_event, selectors.EVENT_READ, None)
-            if self._tls is not None:
-                self._selector.register(self._tls.event, selectors.EVENT_READ, self._tls)
-            self._thread = threading.Thread(
-                target=self._run, args=(weakref.ref(client),), name="kf-control", daemon=True
-            )
-            try:
-                self._thread.start()
-                undo.pop_all()
-            except Exception:  # there is no thread
-                raise
-            except BaseException:  # Ctrl-C: the thread may run, and uses what is about to be closed
-                self._end_early()
-                raise
-
-    def _end_early(self) -> None:
-        """End the control thread, if it has started: an interruption came as it did."""
-        self._is_stopping = True
-        self.wake()
-        self.wait_ended(START_PATIENCE if self._thread.ident is None else NEVER)
+        """Start both threads. After an exception, Ctrl-C too, `stop` ends what has begun."""
+        self._pump = Pump(plane, self._machine)
+        self._pump.start()
+        self._selector.register(self._machine.control_event, selectors.EVENT_READ, None)
+        if self._tls is not None:
+            self._selector.register(self._tls.event, selectors.EVENT_READ, self._tls)
+        self._thread = threading.Thread(
+            target=self._run, args=(weakref.ref(client),), name="kf-control", daemon=True
+        )
+        self._thread.start()
 
     def stop(self, patience: float | None = None) -> bool:
         """End both threads and give up unfinished connects; see `Host.stop`.
@@ -137,10 +121,8 @@ class ThreadedHost:
     def _stop_control(self, patience: float | None) -> bool:
         self._is_stopping = True
         self.wake()
-        if not self.is_current:
-            if not self.wait_ended(NEVER if patience is None else patience):
-                return False
-            self._thread.join()
+        if not self.is_current and not self._join(NEVER if patience is None else patience):
+            return False
         for connecting in self._connecting.values():
             connecting.socket.close()
         self._connecting.clear()
@@ -149,8 +131,21 @@ class ThreadedHost:
         self._selector.close()
         return True
 
+    def _join(self, patience: float) -> bool:
+        """Wait for the end of the control thread; return whether there is none any more."""
+        thread = self._thread
+        if thread is None:
+            return True
+        if thread.ident is None:  # it could not start, or Ctrl-C came and it begins yet, and ends
+            return self.wait_ended(min(START_PATIENCE, patience)) or patience > START_PATIENCE
+        if not self.wait_ended(patience):
+            return False
+        thread.join()
+        return True
+
     def close(self) -> None:
         """Give back what was taken before the threads start."""
+        self._selector.close()
         if self._compressor is not None:
             self._compressor.stop()
         if self._tls is not None:

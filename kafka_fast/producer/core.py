@@ -97,7 +97,6 @@ class ProducerCore(ClientCore[OwnCommand, OwnEvent]):
             self.topics = ProducerTopics(control, queues, host, self.call, settings.max_block)
             self._loss_log = LossLog(queues)
             self._callbacks = host.make_callbacks(queues)
-            self._start()
             undo.pop_all()
         # A finalizer calls this, perhaps when the names of all modules are gone.
         self.report_if_dead = partial(report_if_dead, queues)
@@ -105,6 +104,7 @@ class ProducerCore(ClientCore[OwnCommand, OwnEvent]):
         queues.callback_starter = self._callbacks.start
         queues.loop_bridge = host.make_loop_bridge(queues)
         queues.guide = Guide(client_id, control.causes, control.says_what_waits)
+        self._start()
 
     # ---- callers ----
 

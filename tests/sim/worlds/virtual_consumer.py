@@ -204,8 +204,8 @@ class LoggedConsumerCore(ConsumerCore):
                     f"{self.control.silence_of(assigned.partition, now).text}"
                 )
 
-    def _stop(self, patience: float | None = None) -> None:
-        super()._stop(patience)
+    def _end(self, patience: float | None = None) -> None:
+        super()._end(patience)
         self._host.port.collect()
 
     def kill(self) -> None:

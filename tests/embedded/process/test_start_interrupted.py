@@ -1,0 +1,86 @@
+"""Ctrl-C while a client is being made: nothing runs on, or the end of the process ends it."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from kafka_fast.config import consumer_settings, producer_settings
+from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.net import client_core, threaded_host
+from kafka_fast.net.client_core import ClientCore
+from kafka_fast.net.process import process_life
+from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.producer import core as producer_core
+from kafka_fast.producer.core import ProducerCore
+from tests.embedded.consumer.test_consumer_interrupted import acting
+from tests.embedded.producing import entries
+from tests.waiting import eventually
+
+NOBODY = "127.0.0.1:1"
+FILES = {module.__file__ for module in (client_core, threaded_host, producer_core)} | {
+    ConsumerCore.__init__.__code__.co_filename
+}
+
+
+def make_consumer() -> ClientCore[Any, Any]:
+    settings = consumer_settings({"bootstrap.servers": NOBODY, "group.id": "g"})
+    return ConsumerCore(settings, "me", ThreadedHost(settings))
+
+
+def make_producer() -> ClientCore[Any, Any]:
+    settings = producer_settings({"bootstrap.servers": NOBODY})
+    return ProducerCore(settings, "me", ThreadedHost(settings))
+
+
+def interrupted_at(place: int, make: Callable[[], ClientCore[Any, Any]]) -> bool:
+    """Raise KeyboardInterrupt at the nth instruction of making a core, if there are so many."""
+    left = place
+
+    def interrupt(frame: FrameType) -> None:
+        nonlocal left
+        if (
+            threading.current_thread() is threading.main_thread()
+            and frame.f_code.co_filename in FILES
+        ):
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+
+    try:
+        with acting(interrupt):
+            core = make()
+    except KeyboardInterrupt:
+        return True
+    core.end_exit("")
+    return False
+
+
+def end_living() -> int:
+    """Do what the end of the process does; return how many cores there were."""
+    cores = list(process_life.living)
+    for core in cores:
+        core.end_exit("")
+    return len(cores)
+
+
+@pytest.mark.parametrize("make", [make_consumer, make_producer])
+def test_ctrl_c_anywhere_leaves_nothing_that_runs(make: Callable[[], ClientCore[Any, Any]]):
+    gc.collect()
+    threads, files = entries("/proc/self/task"), entries("/proc/self/fd")
+    alive = 0
+    for place in itertools.count(1):
+        if not interrupted_at(place, make):
+            break
+        alive += end_living()
+        eventually(lambda: entries("/proc/self/task") <= threads, "the threads to end")
+    assert place > 300, "there are more places than that"
+    assert alive < 10, "most are taken back at once"
+    gc.collect()
+    assert entries("/proc/self/fd") <= files
