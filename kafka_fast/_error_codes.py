@@ -13,15 +13,12 @@ FATAL = 4  # the client must be closed
 
 
 class ErrorCode(enum.IntEnum):
-    """The error codes of Kafka's protocol; each is a plain int, too.
-
-    Attributes:
-        flags: what may be done about it: RETRY, STALE or FATAL, or 0.
-        description: what the code means, in a sentence.
-    """
+    """The error codes of Kafka's protocol; each is a plain int, too."""
 
     flags: int
+    """What may be done about it: RETRY, STALE or FATAL, or 0."""
     description: str
+    """What the code means, in a sentence."""
 
     def __new__(cls, code: int, flags: int, description: str) -> ErrorCode:
         """Make a member of its row."""

@@ -83,8 +83,8 @@ def name_attributes(type owner not None, hints not None) -> None:
     """Have a class, and all that are derived from it, answer to other clients' names.
 
     Args:
-        owner: The class. A name that the class or an instance has itself wins.
-        hints: Other name -> what to write instead.
+        owner: the class. A name that the class or an instance has itself wins.
+        hints: other name -> what to write instead.
     """
     put_last(owner, type("NamesOfOtherClients", (), {
         "__slots__": (), **{name: OtherName(name, hint) for name, hint in hints.items()},
@@ -114,9 +114,9 @@ def hint_at_names(type owner not None, attributes not None, arguments=None) -> N
     """Have a class answer to the names of other clients.
 
     Args:
-        owner: The class; its methods are replaced, so others are derived from it later.
-        attributes: As for `name_attributes`.
-        arguments: As for `hint_at_arguments`, which a compiled method is not given to here: it may
+        owner: the class; its methods are replaced, so others are derived from it later.
+        attributes: as for `name_attributes`.
+        arguments: as for `hint_at_arguments`, which a compiled method is not given to here: it may
             have its own way to them.
     """
     name_attributes(owner, attributes)
@@ -130,8 +130,8 @@ def hint_at_arguments(type owner not None, arguments not None) -> None:
     """Have methods of a class, inherited ones too, answer to other clients' names of arguments.
 
     Args:
-        owner: The class.
-        arguments: Method -> what `HintedMethod` takes.
+        owner: the class.
+        arguments: method -> what `HintedMethod` takes.
     """
     for method, hints in arguments.items():
         hinted = HintedMethod(getattr(owner, method), dict(hints), f"{owner.__name__}.{method}")
@@ -142,9 +142,9 @@ def hint_at_new(type owner not None, hints not None, str surplus not None) -> No
     """Have the constructor of a named tuple answer to other clients' arguments.
 
     Args:
-        owner: The class.
-        hints: As for `HintedMethod`.
-        surplus: What is told about an argument by position that the class has no field for.
+        owner: the class.
+        hints: as for `HintedMethod`.
+        surplus: what is told about an argument by position that the class has no field for.
     """
     hinted = HintedMethod(owner.__new__, dict(hints), owner.__name__, surplus)
     owner.__new__ = staticmethod(hinted)
@@ -156,9 +156,9 @@ def name_type(type owner not None, str module not None, str signature="") -> Non
     Otherwise the name has the extension module in it, and Python cuts it off in its errors.
 
     Args:
-        owner: The class.
-        module: The module's name.
-        signature: Of the constructor, for inspect.signature; "": users make no such objects.
+        owner: the class.
+        module: the module's name.
+        signature: of the constructor, for inspect.signature; "": users make no such objects.
     """
     cdef bytes name = f"{module}.{owner.__name__}".encode()
     cdef bytes doc = f"{owner.__name__}{signature}\n--\n\n{owner.__doc__}".encode()
@@ -186,8 +186,8 @@ def refuse_new(type owner not None, str said not None) -> None:
     the class nor a `__new__` in Cython comes here: both go by the type's slot.
 
     Args:
-        owner: A final compiled class: derived classes would get this `__new__` as their slot.
-        said: How such objects are made.
+        owner: a final compiled class: derived classes would get this `__new__` as their slot.
+        said: how such objects are made.
     """
     makers[owner] = said
     (<dict><object>(<PyTypeObject*>owner).tp_dict)["__new__"] = refused_new
@@ -200,10 +200,10 @@ cdef class HintedMethod:
     """A function of a class that tells what an argument is called which a call has named wrongly.
 
     Args:
-        function: A function, or a coroutine function.
-        hints: Other name -> what to write instead; none of them is one of the function's.
-        name: What the function is called in errors; "": its own name.
-        surplus: What is told about an argument too many by position; "": nothing.
+        function: a function, or a coroutine function.
+        hints: other name -> what to write instead; none of them is one of the function's.
+        name: what the function is called in errors; "": its own name.
+        surplus: what is told about an argument too many by position; "": nothing.
     """
 
     cdef vectorcallfunc enter  # for the interpreter, which finds it by the type

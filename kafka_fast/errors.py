@@ -164,15 +164,12 @@ class MissingPackageError(KafkaError, ImportError):
 
 
 class InternalError(KafkaError):
-    """kafka_fast itself has failed: please report it, with this text and what `dump` holds.
-
-    Attributes:
-        dump: the client's state when it failed, as `debug_dump` gives it; "" if there is none.
-    """
+    """kafka_fast itself has failed: please report it, with this text and what `dump` holds."""
 
     def __init__(self, message: str, *, dump: str = "") -> None:
         super().__init__(message)
         self.dump = dump
+        """The client's state when it failed, as `debug_dump` gives it; "" if there is none."""
 
 
 class KafkaTimeoutError(KafkaError, TimeoutError):
@@ -180,17 +177,14 @@ class KafkaTimeoutError(KafkaError, TimeoutError):
 
 
 class WouldWaitError(KafkaError):
-    """A call that never waits would have to: try again later, or use the call that waits.
-
-    Attributes:
-        topic: where the record was to go.
-        size: bytes of buffer.memory that it needs; 0 if the topic's metadata are missing.
-    """
+    """A call that never waits would have to: try again later, or use the call that waits."""
 
     def __init__(self, message: str, *, topic: str, size: int = 0) -> None:
         super().__init__(message)
         self.topic = topic
+        """Where the record was to go."""
         self.size = size
+        """Bytes of buffer.memory that it needs; 0 if the topic's metadata are missing."""
 
 
 class ConnectionReason(enum.Enum):
@@ -209,15 +203,12 @@ class ConnectionReason(enum.Enum):
 
 
 class KafkaConnectionError(KafkaError, ConnectionError):
-    """A node could not be reached, or the connection to it broke.
-
-    Attributes:
-        reason: why. It is OTHER if the class says more: AuthenticationError, TlsError.
-    """
+    """A node could not be reached, or the connection to it broke."""
 
     def __init__(self, *args: object, reason: ConnectionReason = ConnectionReason.OTHER) -> None:
         super().__init__(*args)
         self.reason = reason
+        """Why. It is OTHER if the class says more: AuthenticationError, TlsError."""
 
 
 class AuthenticationError(KafkaConnectionError):
@@ -233,20 +224,18 @@ class ProtocolError(KafkaError):
 
 
 class MalformedError(ProtocolError):
-    """Bytes do not follow the schema of the message they were read as.
-
-    Attributes:
-        problem: what stands there instead, as in "an answer with ..."; "" where nobody has said.
-        place: the field: "topics[3].name".
-        pos: the byte at which that stands; -1: nobody has said. In an answer that came over a
-            connection byte 0 is the first one of the correlation id.
-    """
+    """Bytes do not follow the schema of the message they were read as."""
 
     def __init__(self, message: str, *, problem: str = "", place: str = "", pos: int = -1) -> None:
         super().__init__(message)
         self.problem = problem
+        """What stands there instead, as in "an answer with ..."; "" where nobody has said."""
         self.place = place
+        """The field: "topics[3].name"."""
         self.pos = pos
+        """The byte at which that stands; -1: nobody has said. In an answer that came over a
+        connection byte 0 is the first one of the correlation id.
+        """
 
 
 class CorruptBatchError(ProtocolError):
@@ -254,23 +243,20 @@ class CorruptBatchError(ProtocolError):
 
 
 class UnreadableBatchError(CorruptBatchError):
-    """A consumer met a corrupt batch. Its partition stays there until somebody seeks past it.
-
-    Attributes:
-        topic: the batch's topic.
-        partition: its partition.
-        offset: where the consumer stands: the offset of the next record it would hand out.
-        next_offset: where to seek to go on behind the batch; None if its end cannot be known.
-    """
+    """A consumer met a corrupt batch. Its partition stays there until somebody seeks past it."""
 
     def __init__(
         self, message: str, *, topic: str, partition: int, offset: int, next_offset: int | None
     ) -> None:
         super().__init__(message)
         self.topic = topic
+        """The batch's topic."""
         self.partition = partition
+        """Its partition."""
         self.offset = offset
+        """Where the consumer stands: the offset of the next record it would hand out."""
         self.next_offset = next_offset
+        """Where to seek to go on behind the batch; None if its end cannot be known."""
 
 
 class FrameTooLargeError(ProtocolError):
@@ -278,16 +264,14 @@ class FrameTooLargeError(ProtocolError):
 
 
 class UnsupportedVersionError(KafkaError):
-    """The two sides share no version of an API, or the version lacks a field that is set.
-
-    Attributes:
-        header: the request header (`protocol.frame.RequestHeader`) if a server side met the
-            error while it read a request, so that it can still answer; else None.
-    """
+    """The two sides share no version of an API, or the version lacks a field that is set."""
 
     def __init__(self, message: str, *, header: Any = None) -> None:
         super().__init__(message)
         self.header = header
+        """The request header (`protocol.frame.RequestHeader`) if a server side met the error while
+        it read a request, so that it can still answer; else None.
+        """
 
 
 class SerializationError(KafkaError):
@@ -295,27 +279,24 @@ class SerializationError(KafkaError):
 
 
 class RecordDeserializationError(SerializationError):
-    """A deserializer refused a record. Its partition stays there until somebody seeks past it.
-
-    Attributes:
-        topic: the record's topic.
-        partition: its partition.
-        offset: its offset.
-        next_offset: where to seek to go on behind it.
-        part: `key` or `value`.
-        record: the record, with key and value as bytes, for whoever wants to put it aside.
-    """
+    """A deserializer refused a record. Its partition stays there until somebody seeks past it."""
 
     def __init__(
         self, message: str, *, topic: str, partition: int, offset: int, part: str, record: Any
     ) -> None:
         super().__init__(message)
         self.topic = topic
+        """The record's topic."""
         self.partition = partition
+        """Its partition."""
         self.offset = offset
+        """Its offset."""
         self.next_offset = offset + 1
+        """Where to seek to go on behind it."""
         self.part = part
+        """`key` or `value`."""
         self.record = record
+        """The record, with key and value as bytes, for whoever wants to put it aside."""
 
 
 class Outcome(enum.Enum):
@@ -327,17 +308,7 @@ class Outcome(enum.Enum):
 
 
 class DeliveryError(KafkaError):
-    """Records were not delivered, or nobody knows whether they were.
-
-    Attributes:
-        outcome: what is known of the records; of several, the least certain one.
-        count: number of records concerned.
-        first: the error of the first of them, or None.
-        samples: a few errors, for the log.
-        topic: where the record was to go, or None if the error is of several topics.
-        partition: the partition it was assigned to, or None if there was none, or several.
-        is_collateral: refused only because of another record in its batch: it may be sent again.
-    """
+    """Records were not delivered, or nobody knows whether they were."""
 
     def __init__(
         self,
@@ -353,30 +324,34 @@ class DeliveryError(KafkaError):
     ) -> None:
         super().__init__(message)
         self.outcome = outcome
+        """What is known of the records; of several, the least certain one."""
         self.count = count
+        """Number of records concerned."""
         self.first = first
+        """The error of the first of them, or None."""
         self.samples = tuple(samples)
+        """A few errors, for the log."""
         self.topic = topic
+        """Where the record was to go, or None if the error is of several topics."""
         self.partition = partition
+        """The partition it was assigned to, or None if there was none, or several."""
         self.is_collateral = is_collateral
+        """Refused only because of another record in its batch: it may be sent again."""
 
 
 class PositionError(KafkaError):
-    """A partition cannot be read on from where it stands; `seek` says where to go on.
-
-    Attributes:
-        topic: the partition's topic.
-        partition: its number.
-        offset: the one in question, or None.
-    """
+    """A partition cannot be read on from where it stands; `seek` says where to go on."""
 
     def __init__(
         self, message: str, *, topic: str, partition: int, offset: int | None = None
     ) -> None:
         super().__init__(message)
         self.topic = topic
+        """The partition's topic."""
         self.partition = partition
+        """Its number."""
         self.offset = offset
+        """The one in question, or None."""
 
 
 class NoOffsetForPartitionError(PositionError):
@@ -411,23 +386,20 @@ class WakeupError(KafkaError):
 
 
 class BrokerError(KafkaError):
-    """The broker answered with an error code.
-
-    Attributes:
-        code: Kafka's number.
-        name: Kafka's constant, such as "NOT_LEADER_OR_FOLLOWER".
-        retriable: the same request may succeed later.
-        refresh_metadata: the client's picture of the cluster is stale: refresh it first.
-        fatal: the client that met it cannot go on and must be closed.
-        description: what the code means, in a sentence.
-    """
+    """The broker answered with an error code."""
 
     code: int = -1
+    """Kafka's number."""
     name: str = "UNKNOWN_SERVER_ERROR"
+    """Kafka's constant, such as "NOT_LEADER_OR_FOLLOWER"."""
     retriable: ClassVar[bool] = False
+    """The same request may succeed later."""
     refresh_metadata: ClassVar[bool] = False
+    """The client's picture of the cluster is stale: refresh it first."""
     fatal: ClassVar[bool] = False
+    """The client that met it cannot go on and must be closed."""
     description: ClassVar[str] = "the broker answered with an error"
+    """What the code means, in a sentence."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message)

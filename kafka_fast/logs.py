@@ -133,17 +133,14 @@ Log: TypeAlias = logging.Logger | ClientLog
 
 
 class Waiting(NamedTuple):
-    """The reason of a wait.
-
-    Attributes:
-        text: a sentence for the user.
-        level: level of the log line; INFO if the wait is normal.
-        key: equal for the same reason, whatever the texts.
-    """
+    """The reason of a wait."""
 
     text: str
+    """A sentence for the user."""
     level: int = logging.WARNING
+    """Level of the log line; INFO if the wait is normal."""
     key: Hashable = None
+    """Equal for the same reason, whatever the texts."""
 
 
 _is_telling: ContextVar[bool] = ContextVar("is_telling", default=False)  # a wait, in this thread
@@ -172,7 +169,7 @@ class LongWait:
     __slots__ = ("_began", "_key", "_logger", "_look_at", "_told")
 
     def __init__(self, logger: Log) -> None:
-        """Start without a wait; the first `look` begins one.
+        """Start without a wait; the first `log_if_long` begins one.
 
         Args:
             logger: gets the log lines.
@@ -183,7 +180,7 @@ class LongWait:
         self._key: Hashable = None  # of the reason at the last look
         self._told: set[Hashable] = set()
 
-    def end(self) -> None:
+    def end_wait(self) -> None:
         """End the wait; the next one logs its reasons anew."""
         if self._began is not None:
             self._began = None
@@ -201,7 +198,9 @@ class LongWait:
         """When to look next; infinity without a wait."""
         return self._look_at
 
-    def look(self, now: float, describe: Callable[[float], Waiting | None]) -> Waiting | None:
+    def log_if_long(
+        self, now: float, describe: Callable[[float], Waiting | None]
+    ) -> Waiting | None:
         """Note that the wait goes on, and log its reason if that is due.
 
         Args:
@@ -242,7 +241,7 @@ class RateLimit(logging.Filter):
         super().__init__()
         self._said: dict[tuple[int, object], tuple[float, int]] = {}  # -> since when, how often
 
-    def forget(self) -> None:
+    def forget_messages(self) -> None:
         """Forget all messages."""
         self._said.clear()
 

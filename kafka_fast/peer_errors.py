@@ -191,8 +191,8 @@ def errors_module(broker_errors: Iterable[str], others: Container[str]) -> Names
     """Return what `kafka_fast.errors` answers to.
 
     Args:
-        broker_errors: The classes of the table of codes, which kafka-python ends in "Error".
-        others: The names of the other classes; some of these end like that, too.
+        broker_errors: the classes of the table of codes, which kafka-python ends in "Error".
+        others: the names of the other classes; some of these end like that, too.
     """
     theirs = {f"{name}Error": _CALLS_IT.format(name) for name in broker_errors}
     missing = {name: hint for name, hint in theirs.items() if name not in others}

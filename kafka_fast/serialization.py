@@ -209,22 +209,22 @@ class JsonSerializer(Value, _Writes):
     and, inside of others, None. The value None is no JSON `null` but a tombstone. NaN and the
     infinities are refused, because JSON has none. If `orjson` is installed, it makes this faster;
     the text is the same.
-
-    Attributes:
-        ensure_ascii: write characters outside of ASCII as escapes.
-        separators: between items, and between key and value.
-        sort_keys: write the keys of dicts in sorted order, so that equal objects are equal bytes,
-            as keys of records should be.
-        default: turns an object that JSON does not know, such as a datetime, a dataclass or a
-            Decimal, into one that it knows; `str`, for example.
-        allow_nan: write NaN, Infinity and -Infinity, which are not JSON.
     """
 
     ensure_ascii: bool = False
+    """Write characters outside of ASCII as escapes."""
     separators: tuple[str, str] = COMPACT
+    """Between items, and between key and value."""
     sort_keys: bool = False
+    """Write the keys of dicts in sorted order, so that equal objects are equal bytes, as keys of
+    records should be.
+    """
     default: Callable[[Any], Any] | None = None
+    """Turns an object that JSON does not know, such as a datetime, a dataclass or a Decimal, into
+    one that it knows; `str`, for example.
+    """
     allow_nan: bool = False
+    """Write NaN, Infinity and -Infinity, which are not JSON."""
 
     def __init__(
         self,
@@ -261,17 +261,16 @@ class JsonDeserializer(Value, _Reads):
     """Reads JSON text in UTF-8, as `json.loads` does.
 
     If `orjson` is installed, it makes this faster; the result is the same.
-
-    Attributes:
-        object_hook: called with each dict; its result takes the dict's place.
-        parse_float: called with the text of each number that has a fraction or an exponent;
-            `decimal.Decimal`, for example.
-        allow_nan: accept NaN, Infinity and -Infinity, which are not JSON.
     """
 
     object_hook: Callable[[dict[str, Any]], Any] | None = None
+    """Called with each dict; its result takes the dict's place."""
     parse_float: Callable[[str], Any] | None = None
+    """Called with the text of each number that has a fraction or an exponent; `decimal.Decimal`,
+    for example.
+    """
     allow_nan: bool = False
+    """Accept NaN, Infinity and -Infinity, which are not JSON."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ def seconds(given: object) -> float:
     """Return a timeout, which is a number of seconds.
 
     Raises:
-        TypeError: It is none.
+        TypeError: it is none.
     """
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         raise TypeError(f"a timeout is a number of seconds, not {given!r}")
@@ -55,8 +55,8 @@ def timeout_seconds(given: object) -> float:
     """Return the timeout of a call of a client; a negative one is refused, as in Java.
 
     Raises:
-        TypeError: It is no number of seconds.
-        UsageError: It is negative, or not a number.
+        TypeError: it is no number of seconds.
+        UsageError: it is negative, or not a number.
     """
     timeout = seconds(given)
     if not timeout >= 0:  # refuses NaN, too

@@ -75,15 +75,15 @@ class ValueType(type):
         """Make the class.
 
         Args:
-            name: Name of the class.
-            bases: Base classes.
-            namespace: The class body.
-            frozen: Whether fields cannot be set after the construction.
-            eq: Whether objects are compared by their fields, and not by identity.
-            kw_only: Whether the constructor takes keywords only.
+            name: name of the class.
+            bases: base classes.
+            namespace: the class body.
+            frozen: whether fields cannot be set after the construction.
+            eq: whether objects are compared by their fields, and not by identity.
+            kw_only: whether the constructor takes keywords only.
 
         Raises:
-            TypeError: The module evaluates its annotations, or leaves that for later.
+            TypeError: the module evaluates its annotations, or leaves that for later.
         """
         annotations = namespace.get("__annotations__", {})
         if _LATER & namespace.keys() or {*map(type, annotations.values())} - {str}:

@@ -177,7 +177,7 @@ def _every_test_may_hear_everything() -> None:
         if name.startswith("kafka_fast") and isinstance(logger, logging.Logger):
             for limit in logger.filters:
                 if isinstance(limit, RateLimit):
-                    limit.forget()
+                    limit.forget_messages()
 
 
 def started(

@@ -268,7 +268,7 @@ def end_offsets(core: AnsweredConsumer, cluster: LargeCluster, row: Row) -> Call
     """The ends of all partitions are looked up."""
     outcome: list[Any] = []
     timestamps = dict.fromkeys(cluster.partitions(), -1)
-    row.do(lambda now: core.control.lookup.begin(timestamps, outcome.append, now))
+    row.do(lambda now: core.control.lookup.look_up(timestamps, outcome.append, now))
     return lambda: bool(outcome) and len(outcome[0]) == len(timestamps)
 
 

@@ -77,9 +77,9 @@ class LoopCallbacks:
                 self._loop.call_soon_threadsafe(self._run)
             except RuntimeError:  # the loop was closed
                 self._is_called = False
-                self._all.keep(self.take())
+                self._all.keep_due(self.take_due())
 
-    def take(self) -> list[Due]:
+    def take_due(self) -> list[Due]:
         """Take what is due out of a loop that was closed. Any thread."""
         self._is_called = False  # first: what is put from now on finds the loop closed
         taken: list[Due] = []
@@ -174,7 +174,7 @@ class DeliveryCallbacks:
             self._adopt(callbacks)
         return callbacks
 
-    def of(self, callback: OnDelivery | None) -> OnDelivery | None:
+    def in_this_loop(self, callback: OnDelivery | None) -> OnDelivery | None:
         """Return what the data plane may call instead, to have `callback` called in this loop.
 
         The callback has the context variables of the caller. None stands for the producer's own
@@ -183,7 +183,7 @@ class DeliveryCallbacks:
         callback = self.shared if callback is None else delivery_callback(callback)
         return None if callback is None else partial(self.here().put, callback, copy_context())
 
-    def keep(self, due: list[Due]) -> None:
+    def keep_due(self, due: list[Due]) -> None:
         """Keep callbacks whose loop was closed, until another loop adopts them. Any thread."""
         if not self._kept:
             self._log.warning(
@@ -198,7 +198,7 @@ class DeliveryCallbacks:
             if loop.is_closed():
                 closed = self._loops.pop(loop, None)  # None: another thread was here
                 if closed is not None:
-                    here.adopt(closed.take())
+                    here.adopt(closed.take_due())
         with suppress(IndexError):
             while True:
                 here.adopt(self._kept.popleft())

@@ -61,12 +61,12 @@ class Producer(ProducerBase, AsyncSender):
 
     Args:
         config: Java's property names, dotted or with underscores; see the configuration page.
-        on_delivery: Called as `(error, metadata)` in the event loop, for every record that was sent
+        on_delivery: called as `(error, metadata)` in the event loop, for every record that was sent
             without a callback of its own. May be a coroutine.
-        **properties: The same properties as keywords, such as `bootstrap_servers=...`.
+        **properties: the same properties as keywords, such as `bootstrap_servers=...`.
 
     Raises:
-        ConfigError: A property is unknown, out of range or contradicts another.
+        ConfigError: a property is unknown, out of range or contradicts another.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Producer(ProducerBase, AsyncSender):
         runs_users_code = self._accumulator.prepares or on_delivery is not None
         self._set_accumulator(self._accumulator, runs_users_code)
 
-    # Sending
+    # ---- sending ----
 
     async def _send_waiting(
         self,
@@ -118,7 +118,7 @@ class Producer(ProducerBase, AsyncSender):
         on_delivery: OnDelivery | None,
     ) -> DeliveryFuture:
         """Send a record, after the waits that it needs."""
-        callback = self._callbacks.of(on_delivery)
+        callback = self._callbacks.in_this_loop(on_delivery)
         await self._driver.yield_if_due()
         accumulator = self._accumulator
         if isinstance(topic, str):
@@ -139,7 +139,7 @@ class Producer(ProducerBase, AsyncSender):
         try:
             return await self._send_at_the_head(record, wait)
         finally:
-            line.leave(place)
+            line.leave_line(place)
 
     async def _send_at_the_head(self, record: tuple[Any, ...], wait: RoomWait) -> DeliveryFuture:
         """Send a record as soon as there is room; there may be less than it seems."""
@@ -163,7 +163,7 @@ class Producer(ProducerBase, AsyncSender):
         """Send a record and wait until it is delivered; arguments and errors as for `send`.
 
         Raises:
-            DeliveryError: The record was not, or perhaps not, delivered; `outcome` says which.
+            DeliveryError: the record was not, or perhaps not, delivered; `outcome` says which.
         """
         delivery = await self.send(
             topic,
@@ -202,7 +202,7 @@ class Producer(ProducerBase, AsyncSender):
             partition=partition,
             timestamp_ms=timestamp_ms,
             headers=headers,
-            on_delivery=self._callbacks.of(on_delivery),
+            on_delivery=self._callbacks.in_this_loop(on_delivery),
         )
 
     async def send_many(
@@ -222,17 +222,17 @@ class Producer(ProducerBase, AsyncSender):
         some of the records; those are delivered.
 
         Args:
-            topic: Its name.
-            values: A list, tuple or other sequence of bytes-like objects, str (sent as UTF-8) or
+            topic: its name.
+            values: a list, tuple or other sequence of bytes-like objects, str (sent as UTF-8) or
                 None; a numpy array of `S`, of objects, or of uint8 with a row per record; any Arrow
                 array of binary or string; or a pair (data, offsets): a buffer, and n + 1 int32 or
                 int64. Serializers see the items of sequences; buffers are sent as they are.
-            keys: Like `values`, or one str, bytes or bytearray for all records.
-            partitions: Numbers of partitions: a sequence, an array, or one int for all records;
+            keys: like `values`, or one str, bytes or bytearray for all records.
+            partitions: numbers of partitions: a sequence, an array, or one int for all records;
                 None, also for a single record, lets the partitioner choose.
             timestamps_ms: Unix times in ms, given like `partitions`, or datetimes with a time
                 zone; None is now.
-            headers: One record's headers for all, or a sequence with each record's: (key, value)
+            headers: one record's headers for all, or a sequence with each record's: (key, value)
                 pairs, a mapping, or None. Or an Arrow array of list<struct<key, value>>.
 
         Returns:
@@ -240,11 +240,11 @@ class Producer(ProducerBase, AsyncSender):
             in max.block.ms after others had been accepted, are failures of it (`NOT_SENT`).
 
         Raises:
-            KafkaTimeoutError: No metadata, or no room in buffer.memory, within max.block.ms;
+            KafkaTimeoutError: no metadata, or no room in buffer.memory, within max.block.ms;
                 nothing was accepted.
             SerializationError, TypeError: A key, value or header is not what it must be; nothing
                 was accepted. The message names its row.
-            UsageError: Columns differ in length, a partition does not exist, the first record is
+            UsageError: columns differ in length, a partition does not exist, the first record is
                 larger than buffer.memory, or the producer is closed; nothing was accepted.
         """
         await self._driver.yield_if_due()
@@ -271,44 +271,44 @@ class Producer(ProducerBase, AsyncSender):
         In an event loop, other tasks run at least once a millisecond; see `send_many`.
 
         Args:
-            topic: Name of the topic, or None: column "topic" says it for each row.
-            data: Anything with `__arrow_c_array__` or `__arrow_c_stream__`: a table, a record
+            topic: name of the topic, or None: column "topic" says it for each row.
+            data: anything with `__arrow_c_array__` or `__arrow_c_stream__`: a table, a record
                 batch, an array of structs, a reader.
-            value: Name of a column of binary or string.
-            key: Name of another; without a column "key" there are no keys, and None ignores it.
-            headers: Name of a column of list<struct<key, value>> or map, or None.
-            partition: Name of an integer column; null lets the partitioner choose.
-            timestamp: Name of a column of timestamps, or of Unix times in ms; null is now.
+            value: name of a column of binary or string.
+            key: name of another; without a column "key" there are no keys, and None ignores it.
+            headers: name of a column of list<struct<key, value>> or map, or None.
+            partition: name of an integer column; null lets the partitioner choose.
+            timestamp: name of a column of timestamps, or of Unix times in ms; null is now.
 
         Returns:
             BatchFuture; rows count from 0 through all record batches. See `send_many`.
 
         Raises:
-            TypeError: A column's type does not fit; nothing was accepted.
-            UsageError: A column is missing, or a cell is not what it must be. Record batches
+            TypeError: a column's type does not fit; nothing was accepted.
+            UsageError: a column is missing, or a cell is not what it must be. Record batches
                 before its own were accepted, and flush raises what becomes of them.
-            KafkaTimeoutError: As for `send_many`.
+            KafkaTimeoutError: as for `send_many`.
         """
         await self._driver.yield_if_due()
         return await self._driver.run(
             self._accumulator._table(topic, data, value, key, headers, partition, timestamp)
         )
 
-    # The rest
+    # ---- the rest ----
 
     async def flush(self, timeout: float | None = None) -> int:
         """Send all records accepted so far, and wait until each is delivered or has failed.
 
         Args:
-            timeout: Seconds; None waits as long as delivery.timeout.ms lets records live.
+            timeout: seconds; None waits as long as delivery.timeout.ms lets records live.
 
         Returns:
             How many records are still pending; 0 without a timeout.
 
         Raises:
-            DeliveryError: Records have failed that nobody can observe: they have no callback, and
+            DeliveryError: records have failed that nobody can observe: they have no callback, and
                 they were sent with `send_nowait` or their handle was dropped unread.
-            UsageError: The caller is a delivery callback.
+            UsageError: the caller is a delivery callback.
         """
         timeout = None if timeout is None else timeout_seconds(timeout)
         self._callbacks.check_may_wait()
@@ -333,10 +333,10 @@ class Producer(ProducerBase, AsyncSender):
         logged then.
 
         Args:
-            timeout: Seconds; records not delivered by then fail with UsageError as their cause.
+            timeout: seconds; records not delivered by then fail with UsageError as their cause.
 
         Raises:
-            DeliveryError: As for `flush`, and for records that were given up.
+            DeliveryError: as for `flush`, and for records that were given up.
         """
         timeout = None if timeout is None else timeout_seconds(timeout)
         core = self._core
@@ -356,9 +356,9 @@ class Producer(ProducerBase, AsyncSender):
         """Return the topic's partitions, waiting for metadata up to max.block.ms.
 
         Raises:
-            KafkaTimeoutError: No metadata by then.
-            BrokerError: The topic cannot be used.
-            UsageError: The producer does not run any more.
+            KafkaTimeoutError: no metadata by then.
+            BrokerError: the topic cannot be used.
+            UsageError: the producer does not run any more.
         """
         return await self._driver.run(self._core.topics.partitions(topic))
 
@@ -419,7 +419,7 @@ class _Accumulator(BulkAccumulator):
             partition = self._partitioner(topic, key, value, count)
         return key, value, partition
 
-    # Called by the compiled base class
+    # ---- called by the compiled base class ----
 
     def _need_topic(self, name: str) -> None:
         topics = self._core.topics
@@ -444,10 +444,10 @@ class _Accumulator(BulkAccumulator):
         try:
             yield from self._steps.room(wait, size)
         finally:
-            line.leave(place)
+            line.leave_line(place)
 
     def _bulk_callback(self) -> OnDelivery | None:
-        return self._callbacks.of(None)
+        return self._callbacks.in_this_loop(None)
 
     def _yield_steps(self) -> Steps[None]:
         yield YieldToLoop()

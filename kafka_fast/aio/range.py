@@ -65,9 +65,9 @@ class RecordRange(RangeHolder):
         """Return the offsets to read, by partition; empty ranges are included.
 
         Raises:
-            PositionError: An offset to start from is not, or no longer, in the log.
-            BrokerError: There is no such topic, or it may not be read.
-            KafkaTimeoutError: The brokers did not describe the partitions in time.
+            PositionError: an offset to start from is not, or no longer, in the log.
+            BrokerError: there is no such topic, or it may not be read.
+            KafkaTimeoutError: the brokers did not describe the partitions in time.
         """
         if self._ranges is None:
             try:
@@ -153,7 +153,7 @@ class RecordRange(RangeHolder):
 
         Raises:
             UsageError: pyarrow is not installed.
-            KafkaError: As in iteration.
+            KafkaError: as in iteration.
         """
         package_for("to_arrow()", "pyarrow")
         records = await self._all()
@@ -175,7 +175,7 @@ class RecordRange(RangeHolder):
 
         Raises:
             UsageError: pandas or pyarrow is not installed.
-            KafkaError: As in iteration.
+            KafkaError: as in iteration.
         """
         package_for("to_pandas()", "pandas")
         package_for("to_pandas()", "pyarrow")
@@ -197,7 +197,7 @@ class RecordRange(RangeHolder):
 
         Raises:
             UsageError: polars is not installed.
-            KafkaError: As in iteration.
+            KafkaError: as in iteration.
         """
         package_for("to_polars()", "polars")
         records = await self._all()
@@ -255,26 +255,26 @@ def read_range(
         ...     print(records.values())
 
     Args:
-        topics: A topic, a TopicPartition, or several of either.
-        start: The first offset, or the first time (a datetime with a time zone, or Unix ms with
+        topics: a topic, a TopicPartition, or several of either.
+        start: the first offset, or the first time (a datetime with a time zone, or Unix ms with
             `by="timestamp"`), for all partitions or by partition. With a single topic, the keys may
             be partition numbers. A partition without a start is read from the log's beginning.
-        end: The first offset or time that is not read any more, given as `start` is; None: the
+        end: the first offset or time that is not read any more, given as `start` is; None: the
             log's end.
-        by: Whether start and end are offsets or times; None: times if they are datetimes, else
+        by: whether start and end are offsets or times; None: times if they are datetimes, else
             offsets. By time, a partition's range begins at its first record that is not older than
             `start`, and ends before its first record that is not older than `end`.
-        max_records: Most records at a time.
-        config: The consumer's properties. By default `auto.offset.reset` is `none` and
+        max_records: most records at a time.
+        config: the consumer's properties. By default `auto.offset.reset` is `none` and
             `allow.auto.create.topics` is false.
-        **properties: The consumer's properties as keywords.
+        **properties: the consumer's properties as keywords.
 
     Raises:
-        PositionError: An offset to start from is not, or no longer, in the log.
-        UsageError: The arguments contradict each other, or the configuration names a group.
-        ConfigError: A property is unknown, out of range or contradicts another.
-        BrokerError: There is no such topic, or it may not be read.
-        KafkaTimeoutError: The brokers did not describe the partitions in time.
+        PositionError: an offset to start from is not, or no longer, in the log.
+        UsageError: the arguments contradict each other, or the configuration names a group.
+        ConfigError: a property is unknown, out of range or contradicts another.
+        BrokerError: there is no such topic, or it may not be read.
+        KafkaTimeoutError: the brokers did not describe the partitions in time.
     """
     try:
         plan = RangePlan(

@@ -20,19 +20,16 @@ from kafka_fast.sending._sending import AsyncSender
 
 
 class Place(Sleeper):
-    """One send's place in the line.
-
-    Attributes:
-        size: bytes of buffer.memory that it needs, about.
-        is_gone: whether it waits no more.
-    """
+    """One send's place in the line."""
 
     __slots__ = ("is_gone", "size")
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
+        """Bytes of buffer.memory that it needs, about."""
         self.is_gone = False
+        """Whether it waits no more."""
 
 
 class RoomLine:
@@ -54,7 +51,7 @@ class RoomLine:
         self._places: deque[Place] = deque()
 
     async def enter(self, size: int, deadline: float) -> Place | None:
-        """Wait until this send is at the head; `leave` must follow.
+        """Wait until this send is at the head; `leave_line` must follow.
 
         Args:
             size: bytes of buffer.memory that it needs, about.
@@ -72,15 +69,15 @@ class RoomLine:
                 place.is_awake = False
                 await self._driver.sleep(place, deadline)
                 if not place.is_awake:
-                    self.leave(place)
+                    self.leave_line(place)
                     return None
         except BaseException:
-            self.leave(place)
+            self.leave_line(place)
             raise
         place.is_awake = True
         return place
 
-    def leave(self, place: Place) -> None:
+    def leave_line(self, place: Place) -> None:
         """Leave the line, and wake those that may go on."""
         self._sender.in_line -= 1
         self._sender.wanted -= place.size

@@ -26,17 +26,14 @@ _OPTIONS = ("--from", "--until")
 
 
 class Point(NamedTuple):
-    """Where to begin or to stop.
-
-    Attributes:
-        kind: beginning, end, offset or time.
-        number: the offset, or the Unix time in ms.
-        is_number: whether a time was given as a number, which is refused if it looks like seconds.
-    """
+    """Where to begin or to stop."""
 
     kind: str
+    """Beginning, end, offset or time."""
     number: int = 0
+    """The offset, or the Unix time in ms."""
     is_number: bool = True
+    """Whether a time was given as a number, which is refused if it looks like seconds."""
 
     @property
     def is_offset(self) -> bool:

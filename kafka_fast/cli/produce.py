@@ -122,7 +122,7 @@ def run(
             if is_typed and not args.quiet:
                 say("one record a line, Ctrl-D ends")
             sending = _Sending(producer, args, settings, progress, is_typed=is_typed)
-            sending.run(source)
+            sending.send_lines(source)
     return sending.report()
 
 
@@ -148,7 +148,7 @@ class _Sending:
         self._error: BaseException | None = None
         self._interrupted = False
 
-    def run(self, source: FileIO) -> None:
+    def send_lines(self, source: FileIO) -> None:
         """Send all lines and wait for their outcome; errors are kept for the report."""
         try:
             self._send_all(source)

@@ -76,7 +76,7 @@ class ConsumerBase:
         """Wait for records without limit and take them; all records before are covered."""
         raise NotImplementedError
 
-    # Subscription and assignment
+    # ---- subscription and assignment ----
 
     def _subscribe(
         self,
@@ -102,7 +102,7 @@ class ConsumerBase:
         begins at the committed offsets.
 
         Raises:
-            UsageError: The consumer is subscribed.
+            UsageError: the consumer is subscribed.
         """
         with self._turn:
             if self._membership.is_subscribed:
@@ -112,7 +112,7 @@ class ConsumerBase:
             if gone:
                 self._membership.commit_in_background()
             self._reading.assign(requested)
-            self._unread.forget(gone)
+            self._unread.drop_partitions(gone)
 
     def assignment(self) -> set[TopicPartition]:
         """Return the partitions that are read now."""
@@ -125,7 +125,7 @@ class ConsumerBase:
             current = self._membership.subscription
             return set() if current is None else set(current.topics)
 
-    # Records
+    # ---- records ----
 
     def _begin_take(self, timeout: float, max_records: int | None) -> tuple[int, float]:
         """Start a poll: automatic commits then cover all records that the user got before it.
@@ -154,7 +154,7 @@ class ConsumerBase:
         self._core.wakeup()
         self._unread.interrupt()
 
-    # Positions
+    # ---- positions ----
 
     def seek(
         self,
@@ -164,8 +164,8 @@ class ConsumerBase:
         """Read a partition on from this offset.
 
         Args:
-            partition: An assigned partition.
-            offset: Offset of the record to read next. An OffsetAndMetadata with a leader epoch is
+            partition: an assigned partition.
+            offset: offset of the record to read next. An OffsetAndMetadata with a leader epoch is
                 validated (KIP-320).
         """
         with self._turn:
@@ -189,7 +189,7 @@ class ConsumerBase:
 
         Args:
             timestamp_ms: Unix ms, or a datetime with a time zone.
-            partitions: Without any, all assigned partitions.
+            partitions: without any, all assigned partitions.
         """
         own = one_by_one(partitions, "seek_to_timestamp", "timestamp_ms, *partitions")
         self._look_up(own, unix_ms(timestamp_ms))
@@ -229,7 +229,7 @@ class ConsumerBase:
             unread = self._unread.first_offsets().get(own)
             return self._reading.intake.lag(own, None if unread is None else unread.offset)
 
-    # The group
+    # ---- the group ----
 
     def group_metadata(self) -> GroupMetadata:
         """Return this member's identity, for a producer that commits in its name (transactions)."""
@@ -261,7 +261,7 @@ class ConsumerBase:
             "rebalances": list(self._membership.events),
         }
 
-    # The end
+    # ---- the end ----
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Refuse to be pickled."""

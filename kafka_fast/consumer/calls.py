@@ -101,7 +101,7 @@ class ConsumerCalls:
             (own,) = self.assigned(one_by_one((partition,), "position", "partition"))
             return (yield from self._steps.position(own, self.deadline(timeout)))
 
-    # Offsets
+    # ---- offsets ----
 
     def commit(
         self, upto: Upto | None, *, sync: bool, timeout: float | None, callback: OnCommit | None
@@ -179,7 +179,7 @@ class ConsumerCalls:
             ends = yield from self.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
             return (yield from self._steps.lag(ends, deadline))
 
-    # The cluster
+    # ---- the cluster ----
 
     def partitions_for(
         self, topics: str | Iterable[str], timeout: float | None, *, refresh: bool
@@ -198,7 +198,7 @@ class ConsumerCalls:
             all_topics = yield from self._core.topics.all_names(self.deadline(timeout), keep=keep)
             return {topic.name for topic in all_topics if internal or not topic.is_internal}
 
-    # The end
+    # ---- the end ----
 
     def close(
         self, timeout: float | None, *, is_interrupted: bool, begin: Callable[[], object]

@@ -50,4 +50,4 @@ def carry_out(streams: Streams, command: FetchCommand) -> None:
     """Carry out a command of the data plane's fetch side."""
     carry_fetch(command, streams)
     if isinstance(command, RemoveStream):
-        streams.forget(command.stream_id)
+        streams.forget_stream(command.stream_id)

@@ -52,10 +52,10 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
 
     Args:
         config: Java's property names, dotted or with underscores; see the configuration page.
-        **properties: The same properties as keywords, such as `group_id=...`.
+        **properties: the same properties as keywords, such as `group_id=...`.
 
     Raises:
-        ConfigError: A property is unknown, out of range or contradicts another.
+        ConfigError: a property is unknown, out of range or contradicts another.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Return the core; the simulation overrides this to give it another host."""
         return ConsumerCore(self._settings, self.client_id, ThreadedHost(self._settings))
 
-    # Subscription
+    # ---- subscription ----
 
     def subscribe(
         self,
@@ -87,13 +87,13 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         name is not valid, or we may not read it), `poll` raises once; the other topics are read on.
 
         Args:
-            topics: Names of topics; an empty list is the same as `unsubscribe`.
-            pattern: A regular expression instead of names: every topic whose whole name matches is
+            topics: names of topics; an empty list is the same as `unsubscribe`.
+            pattern: a regular expression instead of names: every topic whose whole name matches is
                 read. With group.protocol=consumer a str is RE2 and matched by the broker.
-            listener: Hears of partitions that come and go, in the thread that polls.
+            listener: hears of partitions that come and go, in the thread that polls.
 
         Raises:
-            UsageError: There is no group.id, partitions were assigned by hand, or both or
+            UsageError: there is no group.id, partitions were assigned by hand, or both or
                 neither of topics and pattern are given.
         """
         if not self._subscribe(topics, pattern, listener):
@@ -103,7 +103,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Commit if that is automatic, as `close` does; stop reading, and leave the group."""
         self._core.driver.run(self._calls.unsubscribe())
 
-    # Records
+    # ---- records ----
 
     def poll(
         self, timeout: float = 1.0, max_records: int | None = None
@@ -114,15 +114,15 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         and so the listener is called in it.
 
         Args:
-            timeout: Seconds to wait if there are no records; 0 takes those that are already here.
-            max_records: Most records to return; None: max.poll.records.
+            timeout: seconds to wait if there are no records; 0 takes those that are already here.
+            max_records: most records to return; None: max.poll.records.
 
         Raises:
-            UsageError: Nothing is subscribed or assigned.
-            PositionError: A partition cannot be read on from its position; `seek` to go on.
-            CorruptBatchError: A partition has a bad batch; the message says how to pass it.
-            WakeupError: Another thread called `wakeup` or `close`.
-            KafkaError: The group does not accept this member, or a partition cannot be read.
+            UsageError: nothing is subscribed or assigned.
+            PositionError: a partition cannot be read on from its position; `seek` to go on.
+            CorruptBatchError: a partition has a bad batch; the message says how to pass it.
+            WakeupError: another thread called `wakeup` or `close`.
+            KafkaError: the group does not accept this member, or a partition cannot be read.
         """
         handover = RecordHandover()
         try:
@@ -178,14 +178,14 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
             max_records = most_records(max_records)
         return Batches(self._unread, partial(self._refill, max_records=max_records))
 
-    # Positions and offsets
+    # ---- positions and offsets ----
 
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
         """Return the offset of the record that comes next.
 
         Raises:
-            KafkaTimeoutError: The position was not known within `timeout` seconds.
-            PositionError: There is no position.
+            KafkaTimeoutError: the position was not known within `timeout` seconds.
+            PositionError: there is no position.
         """
         return self._core.driver.run(self._calls.position(partition, timeout))
 
@@ -200,19 +200,19 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Commit offsets for the group.
 
         Args:
-            upto: Records that are done, the last record that is done of its partition, or the
+            upto: records that are done, the last record that is done of its partition, or the
                 offsets to read next; None: all records that were handed over.
-            sync: Whether to wait. Otherwise the callback gets the outcome; without a callback only
+            sync: whether to wait. Otherwise the callback gets the outcome; without a callback only
                 a failure is logged. Commits never overtake each other.
-            timeout: Seconds; None: default.api.timeout.ms.
-            callback: Called as `(offsets, error)` in a later poll, commit or close. With `sync` it
+            timeout: seconds; None: default.api.timeout.ms.
+            callback: called as `(offsets, error)` in a later poll, commit or close. With `sync` it
                 is called before this call returns, and only if nothing is raised.
 
         Raises:
-            CommitFailedError: The group has moved on, or a partition is not ours any more, or not
+            CommitFailedError: the group has moved on, or a partition is not ours any more, or not
                 yet.
-            KafkaTimeoutError: No answer within `timeout`; the commit may or may not be done.
-            UsageError: There is no group.id.
+            KafkaTimeoutError: no answer within `timeout`; the commit may or may not be done.
+            UsageError: there is no group.id.
         """
         self._core.driver.run(
             self._calls.commit(upto, sync=sync, timeout=timeout, callback=callback)
@@ -224,8 +224,8 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Return the group's committed offsets; None for partitions that have none.
 
         Args:
-            partitions: Partitions to ask for; None: all that the group has committed.
-            timeout: Seconds; None: default.api.timeout.ms.
+            partitions: partitions to ask for; None: all that the group has committed.
+            timeout: seconds; None: default.api.timeout.ms.
         """
         return self._core.driver.run(self._calls.committed(partitions, timeout))
 
@@ -235,9 +235,9 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Return the first offset of each partition.
 
         Raises:
-            KafkaTimeoutError: Some offsets did not come within `timeout` seconds; the message
+            KafkaTimeoutError: some offsets did not come within `timeout` seconds; the message
                 names their partitions.
-            BrokerError: A topic may not be read, or the brokers have said for three seconds that
+            BrokerError: a topic may not be read, or the brokers have said for three seconds that
                 there is no such topic or partition.
         """
         steps = self._calls.offsets_at(partitions, EARLIEST_TIMESTAMP, timeout)
@@ -249,7 +249,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Return the end of each partition; with read_committed, its last stable offset.
 
         Raises:
-            KafkaError: As in `beginning_offsets`.
+            KafkaError: as in `beginning_offsets`.
         """
         steps = self._calls.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
         return self._core.driver.run(steps)
@@ -261,10 +261,10 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
 
         Args:
             timestamps: Unix ms, or datetimes with a time zone, by partition.
-            timeout: Seconds; None: default.api.timeout.ms.
+            timeout: seconds; None: default.api.timeout.ms.
 
         Raises:
-            KafkaError: As in `beginning_offsets`.
+            KafkaError: as in `beginning_offsets`.
         """
         return self._core.driver.run(self._calls.offsets_for_times(timestamps, timeout))
 
@@ -272,7 +272,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Return how many offsets each assigned partition is behind its end, asking the brokers."""
         return self._core.driver.run(self._calls.lag(timeout))
 
-    # The cluster
+    # ---- the cluster ----
 
     def partitions_for(
         self, topics: str | Iterable[str], timeout: float | None = None, *, refresh: bool = False
@@ -280,15 +280,15 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Return leader, replicas and state of each partition of a topic, or of several.
 
         Args:
-            topics: A topic, or several; they are asked for in one request.
-            timeout: Seconds; None: default.api.timeout.ms.
-            refresh: Whether to ask a broker, even about topics that are known. What is known may be
+            topics: a topic, or several; they are asked for in one request.
+            timeout: seconds; None: default.api.timeout.ms.
+            refresh: whether to ask a broker, even about topics that are known. What is known may be
                 as old as metadata.max.age.ms: partitions that were added, and topics that were
                 deleted or created again, are seen with `refresh` only.
 
         Raises:
-            KafkaTimeoutError: A topic is not known within `timeout` seconds.
-            BrokerError: A topic cannot be used, or the brokers have said for three seconds that
+            KafkaTimeoutError: a topic is not known within `timeout` seconds.
+            BrokerError: a topic cannot be used, or the brokers have said for three seconds that
                 there is no such topic: news of a new topic takes a moment to reach all brokers.
         """
         return self._core.driver.run(self._calls.partitions_for(topics, timeout, refresh=refresh))
@@ -297,8 +297,8 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Return the names of all topics that this client may see.
 
         Args:
-            timeout: Seconds; None: default.api.timeout.ms.
-            internal: Whether to include internal topics, which brokers keep for themselves.
+            timeout: seconds; None: default.api.timeout.ms.
+            internal: whether to include internal topics, which brokers keep for themselves.
         """
         return self._core.driver.run(self._calls.topics(timeout, internal=internal))
 
@@ -313,7 +313,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """
         return self._core.driver.run(self._core.debug_dump(timeout))
 
-    # The end
+    # ---- the end ----
 
     def close(self, timeout: float | None = None) -> None:
         """Commit if that is automatic, tell the listener, leave the group, and stop. Any thread.
@@ -333,11 +333,11 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         forked child does nothing either.
 
         Args:
-            timeout: Seconds for all of this; None: default.api.timeout.ms. With 0, leaving the
+            timeout: seconds for all of this; None: default.api.timeout.ms. With 0, leaving the
                 group is still tried for 0.1 s.
 
         Raises:
-            KafkaTimeoutError: Another thread did not come out of its call: nothing is closed.
+            KafkaTimeoutError: another thread did not come out of its call: nothing is closed.
         """
         self._close(timeout, is_interrupted=sys.exc_info()[0] is not None)
 

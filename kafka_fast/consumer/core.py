@@ -134,7 +134,7 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
             assert_never(command)
 
     def _fail(self, failure: InternalError) -> None:
-        self.waits.fail(failure)
+        self.waits.fail_all(failure)
 
     # ---- the end ----
 
@@ -168,9 +168,9 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
                 stacklevel=2,
             )
         finally:  # warnings may be errors
-            self.drop()
+            self.end_in_background()
 
-    def drop(self) -> None:
+    def end_in_background(self) -> None:
         """Stop the threads, as `abandon` does, of a consumer that needs no goodbye."""
         if not self.closed:
             self._refuse()
@@ -179,7 +179,7 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
     def _refuse(self) -> None:
         """End all waits; from here on the consumer is closed for users."""
         self.closed = True
-        self.waits.end()
+        self.waits.end_all()
         self.driver.wake()  # if a signal handler closes, this thread may be in a wait
 
     def _stop_detached(self) -> None:

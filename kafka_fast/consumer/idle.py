@@ -27,7 +27,7 @@ class Idle:
     def __init__(
         self, control: ConsumerControl, intake: Intake, settings: ConsumerSettings
     ) -> None:
-        """Start without a wait; `look` begins one, and `end` ends it.
+        """Start without a wait; `note_idle` begins one, and `end_wait` ends it.
 
         Args:
             control: knows why records do not come.
@@ -44,20 +44,20 @@ class Idle:
         self._at_end: frozenset[TopicPartition] = frozenset()  # at the last look
         self._ended_in: frozenset[TopicPartition] = frozenset()  # whose end was logged
 
-    def end(self) -> None:
+    def end_wait(self) -> None:
         """End the wait: there are records."""
-        self._wait.end()
+        self._wait.end_wait()
         self._began = 0.0
         self._begins_at_end = False
 
-    def look(self, now: float) -> None:
+    def note_idle(self, now: float) -> None:
         """Note that there are no records; log the reason if that has lasted."""
         self._began = self._began or now
         if bool(self._intake.partitions) != self._is_assigned:
             self._is_assigned = not self._is_assigned
             if not self._wait.is_told:
-                self._wait.end()  # a new group takes just under three seconds to form
-        told = self._wait.look(now, self._describe)
+                self._wait.end_wait()  # a new group takes just under three seconds to form
+        told = self._wait.log_if_long(now, self._describe)
         if told is not None and told.key == END:
             self._ended_in = self._at_end
 

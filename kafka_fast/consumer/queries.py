@@ -39,7 +39,7 @@ class ConsumerQueries:
         # removes, each in one step.
         self._commits: set[object] = set()
 
-    # Offsets
+    # ---- offsets ----
 
     @property
     def has_commits(self) -> bool:
@@ -49,7 +49,7 @@ class ConsumerQueries:
     def offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Steps[Found]:
         """Return offsets by time in Unix ms, or at the special timestamps of ListOffsets."""
         answer: Answer[Found] = Answer()
-        self._call(lambda now: self._control.lookup.begin(wanted, answer.set, now))
+        self._call(lambda now: self._control.lookup.look_up(wanted, answer.set, now))
         try:
             missing = self._control.lookup.missing
             what = "looking up offsets"
@@ -113,7 +113,7 @@ class ConsumerQueries:
         group = self._group()
         answer: Answer[GroupDescription] = Answer()
         cancels: list[Callable[[], None]] = []
-        self._call(lambda now: cancels.append(group.descriptions.ask(answer.set)))
+        self._call(lambda now: cancels.append(group.descriptions.describe_group(answer.set)))
         try:
             return (yield from self._waits.wait(answer, deadline, "asking about the group"))
         finally:

@@ -48,7 +48,7 @@ class ConsumerSteps:
         self.unread = Unread(core.reading, refill)
         self.membership = Membership(consumer, core, self.unread, settings)
 
-    # Records
+    # ---- records ----
 
     def begin_poll(self) -> None:
         """Start a poll: automatic commits then cover all records that the user got before it.
@@ -69,7 +69,7 @@ class ConsumerSteps:
         Returns:
             False if there are no records, or if callbacks or group news have to be handled first.
         """
-        self.unread.begin(handover)
+        self.unread.begin_handover(handover)
         if self._settings.group_id is not None:
             membership = self.membership
             if membership.has_to_act:
@@ -97,17 +97,17 @@ class ConsumerSteps:
                 self._core.check_open()  # a listener may have closed it
                 if membership.is_subscribed:
                     membership.show_life(0.0)
-            self.unread.begin(handover)  # a listener may have polled
+            self.unread.begin_handover(handover)  # a listener may have polled
             if self.unread.try_take(most, handover):
                 return
             until = min(deadline, self._core.now() + ALIVE_SLICE)
-            yield from self._reading.take(most, handover, until)
+            yield from self._reading.take_records(most, handover, until)
             if handover.slices:
                 return
             if self._core.now() >= deadline and not self._reading.has_group_news:
                 return
 
-    # Positions and offsets
+    # ---- positions and offsets ----
 
     def position(self, partition: TopicPartition, deadline: float) -> Steps[int]:
         """Return the offset of the record that comes next."""
@@ -123,7 +123,7 @@ class ConsumerSteps:
             at[partition] = yield from self.position(partition, deadline)
         return {tp: max(0, ends[tp] - at[tp]) for tp in ends}
 
-    # The end
+    # ---- the end ----
 
     def unsubscribe(self, deadline: float, *, is_interrupted: bool) -> Steps[None]:
         """Stop reading, and leave the group; the arguments are those of `close`."""
@@ -134,7 +134,7 @@ class ConsumerSteps:
             yield from self.membership.commit_covered(deadline)
         gone = self._reading.intake.partitions
         self._reading.assign(())
-        self.unread.forget(gone)
+        self.unread.drop_partitions(gone)
 
     def close(self, deadline: float, *, is_interrupted: bool) -> Steps[None]:
         """Commit if that is automatic, leave the group, and end both planes.
@@ -147,7 +147,7 @@ class ConsumerSteps:
         try:
             if not self._core.closed:  # otherwise an interrupted `close` has left the group
                 self.unread.give_up(is_interrupted=is_interrupted)
-                yield from self.membership.end(deadline)
+                yield from self.membership.commit_and_leave(deadline)
         except GeneratorExit:  # the caller is gone, and nobody runs more steps
             self._core.close()
             raise
@@ -162,4 +162,4 @@ class ConsumerSteps:
             yield InThread(self._core.close)
         finally:
             # Behind the close: if it is interrupted, the next one would commit unread records.
-            self.unread.forget(self._reading.intake.partitions)
+            self.unread.drop_partitions(self._reading.intake.partitions)

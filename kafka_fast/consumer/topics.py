@@ -93,13 +93,13 @@ class ConsumerTopics(TopicWaits):
                 self._call(lambda now: cluster.want_all_topics(False))
 
     def _want(self, topic: str) -> None:
-        self._call(lambda now: self._control.topics.want(topic, now))
+        self._call(lambda now: self._control.topics.want_topic(topic, now))
 
     def _give_up(self, topic: str) -> None:
         self._call(lambda now: self._control.topics.give_up(topic))
 
     def _check(self) -> None:
-        self._waits.check()
+        self._waits.raise_if_over()
 
     def _ends(self) -> Callable[[], bool]:
         return self._waits.ends()

@@ -95,7 +95,7 @@ class Turn:
             "wakeup(), metrics() and close() are what others may call"
         )
 
-    # Closing
+    # ---- closing ----
 
     def take_to_close(self, closing: Closing, deadline: float) -> Steps[bool]:
         """Take the turn for a caller that closes the consumer; `end_to_close` must follow.

@@ -122,7 +122,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
         self._commands: deque[ClientCommand | CommandT] = deque()
         self._now = 0.0  # of the last tick or event
 
-    # What a client's own parts do
+    # ---- what a client's own parts do ----
 
     @abstractmethod
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
@@ -161,7 +161,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
         """Return the state of the client's own parts, for people. Any thread."""
         return []
 
-    # Getters
+    # ---- getters ----
 
     def link_name(self, link_id: int, node_id: int) -> str:
         """Return what a link leads to, for people."""
@@ -181,7 +181,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
             ]
         )
 
-    # Time
+    # ---- time ----
 
     def begin_turn(self, now: float) -> None:
         """Take the time, before calls of users, events or commands are handled."""
@@ -205,7 +205,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
             return deadline
         return min(deadline, self.discovery.next_deadline(), self.requester.next_deadline())
 
-    # Out
+    # ---- out ----
 
     def _call_aside(
         self, function: Callable[[], object], done: Callable[[object, float], None]
@@ -218,7 +218,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
             return self._commands.popleft()
         return self._poll_own() or self.connections.poll_command()
 
-    # In
+    # ---- in ----
 
     def handle_event(self, event: TransportEvent | EventT, now: float) -> None:
         """Take an event of the data plane."""

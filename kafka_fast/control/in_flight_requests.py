@@ -133,9 +133,9 @@ class InFlightRequests:
         self._in_flight: dict[int, _InFlightRequest] = {}
         self._next_token = NEGOTIATION + 1
 
-    # Getters
+    # ---- getters ----
 
-    def load(self, link: Link) -> int:
+    def waiting_on(self, link: Link) -> int:
         """Return how many of the control plane's requests wait for an answer on a link."""
         return sum(request.link.id == link.id for request in self._in_flight.values())
 
@@ -155,9 +155,9 @@ class InFlightRequests:
         request = self._in_flight.get(token)
         return None if request is None else Unanswered(request.label, request.timeout)
 
-    # Out
+    # ---- out ----
 
-    def ask(
+    def send_request(
         self,
         link: Link,
         body: Request,
@@ -325,7 +325,7 @@ class InFlightRequests:
         self._next_token += 1
         return token
 
-    # In
+    # ---- in ----
 
     def note_idle(self, link_id: int) -> None:
         """Let the heartbeats of a link that was closed as idle end with `IdleConnectionError`."""

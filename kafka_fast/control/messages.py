@@ -184,16 +184,12 @@ class DoWork(Value):
 
 
 class CallAside(Value):
-    """Call a function that may take long in a thread of its own.
-
-    Attributes:
-        function: called in that thread.
-        done: called on the control thread with what the function has returned or raised, and the
-            time.
-    """
+    """Call a function that may take long in a thread of its own."""
 
     function: Callable[[], object]
+    """Called in that thread."""
     done: Callable[[object, float], None]
+    """Called on the control thread with what the function has returned or raised, and the time."""
 
 
 # ---- commands for the data plane ----
@@ -212,17 +208,14 @@ class CloseLink(Value):
 
 
 class SendRaw(Value):
-    """Send a whole request; its answer comes as `RawResponse`.
-
-    Attributes:
-        is_of_login: it logs in, so it does not wait at the link's gate.
-    """
+    """Send a whole request; its answer comes as `RawResponse`."""
 
     link_id: Int32
     token: Int64
     frame: bytes
     timeout: float
     is_of_login: bool = False
+    """It logs in, so it does not wait at the link's gate."""
 
 
 class OpenGate(Value):
@@ -261,12 +254,6 @@ class StartHeartbeats(Value):
 
     An answer that equals `expected` (without the correlation id) is swallowed; any other one comes
     up as a `RawResponse`. So does the end of the link, which ends the heartbeats.
-
-    Attributes:
-        epoch_pos: where the member's epoch or generation stands in the frame. The data plane
-            writes the one of the last answer there: to a ConsumerGroupHeartbeat, which tells the
-            period as well, or to a JoinGroup that was sent between two heartbeats. Before there is
-            such an answer, no heartbeat is sent. 0: the frame stays as it is.
     """
 
     link_id: Int32
@@ -277,6 +264,11 @@ class StartHeartbeats(Value):
     timeout: float
     delay: float = 0.0
     epoch_pos: Int32 = 0
+    """Where the member's epoch or generation stands in the frame. The data plane writes the one of
+    the last answer there: to a ConsumerGroupHeartbeat, which tells the period as well, or to a
+    JoinGroup that was sent between two heartbeats. Before there is such an answer, no heartbeat is
+    sent. 0: the frame stays as it is.
+    """
 
 
 class StopHeartbeats(Value):
@@ -291,20 +283,18 @@ class SendBetween(Value):
     Its answer comes up as a `RawResponse` under its own token, whatever the answer says. The
     request may have been built before the control plane saw the latest answer to a heartbeat. The
     data plane then drops it.
-
-    Attributes:
-        token: of the heartbeats.
-        own_token: of the request.
-        heard: how many responses, to heartbeats and to requests between, came up so far.
-        frame: the request.
-        timeout: seconds for its answer.
     """
 
     token: Int64
+    """Of the heartbeats."""
     own_token: Int64
+    """Of the request."""
     heard: Int64
+    """How many responses, to heartbeats and to requests between, came up so far."""
     frame: bytes
+    """The request."""
     timeout: float
+    """Seconds for its answer."""
 
 
 class DumpLinks(Value):

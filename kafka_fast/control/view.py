@@ -35,7 +35,7 @@ class View:
         """Read from this control plane."""
         self._control = control
 
-    # The client
+    # ---- the client ----
 
     @property
     def kind(self) -> str:
@@ -64,7 +64,7 @@ class View:
         """Return the state of things in a few lines, for people."""
         return self._control.describe(now)
 
-    # Topics
+    # ---- topics ----
 
     def partition_infos(self, topic: str) -> list[PartitionInfo]:
         """Return a topic's partitions as the user gets them; none if the topic is not known."""
@@ -87,7 +87,7 @@ class View:
         """All topics there are, while somebody wants them; None until the first such answer."""
         return self._control.cluster.all_topics
 
-    # Why something has not come
+    # ---- why something has not come ----
 
     def around(self, now: float, since: float) -> list[Reason]:
         """Return the last trouble since a time, and what has been under way for long."""

@@ -227,8 +227,8 @@ cdef class Handover:
         """Compress the batches that were handed over.
 
         Args:
-            compress: Takes a batch's records as bytes and returns them compressed.
-            report: Called with an exception of `compress`; the batch then goes out uncompressed.
+            compress: takes a batch's records as bytes and returns them compressed.
+            report: called with an exception of `compress`; the batch then goes out uncompressed.
 
         Returns:
             How many batches there were.
@@ -280,8 +280,8 @@ cdef class Compressor:
     """The pool of one producer.
 
     Args:
-        codec: Compression code of the record batch attributes.
-        level: For the codec's library.
+        codec: compression code of the record batch attributes.
+        level: for the codec's library.
     """
 
     def __cinit__(self, int codec, int level):

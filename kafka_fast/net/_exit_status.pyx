@@ -7,7 +7,7 @@ comes when the interpreter has ended and has flushed its files. It flushes C's a
 Other handlers of C that were registered before ours do not run then, nor do destructors of static
 objects in C++. A status other than 0 stays: an exception or `sys.exit(3)` has set it.
 
-Threads: any, with the GIL.
+Thread: any, with the GIL.
 """
 
 cdef extern from *:

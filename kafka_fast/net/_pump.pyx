@@ -389,8 +389,8 @@ cdef class Pump:
     mode is no race between the two threads.
 
     Args:
-        plane: The data plane; its environment must be `machine`.
-        machine: The machine under it.
+        plane: the data plane; its environment must be `machine`.
+        machine: the machine under it.
 
     Raises:
         UsageError: KAFKA_FAST_DATA_PLANE has an unknown value.
@@ -430,8 +430,8 @@ cdef class Pump:
         """Step once and sleep, in place of the thread. Control thread, if `is_inline`.
 
         Args:
-            other: File descriptor; the sleep also ends when it becomes readable.
-            until: Monotonic seconds at which the sleep ends; inf: without limit.
+            other: file descriptor; the sleep also ends when it becomes readable.
+            until: monotonic seconds at which the sleep ends; inf: without limit.
         """
         self.own.other = other
         with nogil:
@@ -441,7 +441,7 @@ cdef class Pump:
         """Hand a connected socket to the data plane, which owns it from here on.
 
         Raises:
-            OSError: There is no memory for a link; the socket is closed.
+            OSError: there is no memory for a link; the socket is closed.
         """
         self.add(link_id, node_id, socket_io(fd), fd)
 

@@ -33,7 +33,7 @@ class Calls:
         """Whether functions are left for the next turn."""
         return bool(self._waiting)
 
-    def run(self, now: float) -> None:
+    def run_calls(self, now: float) -> None:
         """Call the functions, also those that are added meanwhile. Control thread.
 
         If they take long, the next turn calls the others.

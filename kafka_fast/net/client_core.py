@@ -187,7 +187,7 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
                 left out.
         """
         self.check_lives()
-        lines = yield from self._dump.ask(self.now() + timeout, lambda: self.plane.dead)
+        lines = yield from self._dump.ask_links(self.now() + timeout, lambda: self.plane.dead)
         self.driver.wake()  # another caller may wait to ask
         return self._told(lines)
 
@@ -210,7 +210,7 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
     def turn(self, now: float) -> None:
         """Run calls, handle events, do what is due, carry out commands."""
         self.control.begin_turn(now)
-        self.call.run(now)
+        self.call.run_calls(now)
         for link_id in [
             overdue for overdue, deadline in self._connecting.items() if deadline <= now
         ]:
@@ -240,7 +240,7 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
         while self._events and self.now() <= until:
             event = self._read_event(self._events.popleft())
             if isinstance(event, DumpEvent):
-                self._dump.take(event)
+                self._dump.take_event(event)
             else:
                 self.handle_event(event, now)
 
@@ -308,7 +308,7 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
 
     def _drop(self, link_id: int) -> None:
         del self._connecting[link_id]
-        self._host.drop(link_id)
+        self._host.drop_link(link_id)
 
     def _take_result(self, link_id: int, result: object) -> None:
         """Pass the result of a login's work to the control plane. Any thread."""

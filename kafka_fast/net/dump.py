@@ -20,7 +20,7 @@ class LinkDump:
     """Collects the data plane's answers, one per link; one caller asks while others wait."""
 
     def __init__(self, plane: DataPlane, name: Callable[[int, int], str], host: Host) -> None:
-        """Start with no dump under way; `ask` requests one.
+        """Start with no dump under way; `ask_links` requests one.
 
         Args:
             plane: owns the links.
@@ -32,11 +32,11 @@ class LinkDump:
         self._host = host
         # Seconds by which Unix time is ahead: one number, so that lines keep their distances.
         self._offset = 0.0
-        self._asking = threading.Lock()  # held by the caller while `ask` runs
+        self._asking = threading.Lock()  # held by the caller while `ask_links` runs
         self._lines: list[str] = []
         self._is_done = False
 
-    def ask(self, deadline: float, given_up: Callable[[], bool]) -> Steps[list[str]]:
+    def ask_links(self, deadline: float, given_up: Callable[[], bool]) -> Steps[list[str]]:
         """Return lines about all links that answer by the deadline. User's thread.
 
         The caller wakes the others afterwards, who may wait to ask as well.
@@ -67,7 +67,7 @@ class LinkDump:
         day = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
         return f"{day}.{int(seconds * 1e6) % 1_000_000:06d}"
 
-    def take(self, event: DumpEvent) -> None:
+    def take_event(self, event: DumpEvent) -> None:
         """Take what describes a link, or the end of all. Control thread."""
         match event:
             case LinkTraces(link_id, node_id, in_flight, ring):

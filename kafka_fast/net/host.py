@@ -100,7 +100,7 @@ class Host(Protocol):
     def connect(self, command: OpenLink, now: float) -> None:
         """Start to open a link; report the result to the client, unless it drops the link first."""
 
-    def drop(self, link_id: int) -> None:
+    def drop_link(self, link_id: int) -> None:
         """Give up a link that is still being opened."""
 
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:

@@ -228,7 +228,7 @@ class ThreadedHost:
 
     def run_work(self, work: Work, done: Callable[[object], None]) -> None:
         """Do work that may block, in a thread of its own if one can be started."""
-        self._login_work.run(work, done)
+        self._login_work.run_work(work, done)
 
     def call_aside(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
         """Call a function that may take long, in a thread of its own if one can be started."""
@@ -244,12 +244,12 @@ class ThreadedHost:
         self._connecting[command.link_id] = connecting
         self._selector.register(connecting.socket, selectors.EVENT_WRITE, connecting)
 
-    def drop(self, link_id: int) -> None:
+    def drop_link(self, link_id: int) -> None:
         """Give up a socket that is still connecting, or in its handshake."""
         connecting = self._connecting.pop(link_id, None)
         if connecting is None:
             assert self._tls is not None
-            self._tls.drop(link_id)
+            self._tls.drop_handshake(link_id)
             return
         self._selector.unregister(connecting.socket)
         connecting.socket.close()
@@ -304,7 +304,7 @@ class ThreadedHost:
         try:
             finish_connect(connecting)
             if self._tls is not None:
-                self._tls.begin(connecting)
+                self._tls.begin_handshake(connecting)
                 return
             fd = connecting.socket.detach()
             self._pump.add_link(connecting.link_id, connecting.node_id, fd)
@@ -316,7 +316,7 @@ class ThreadedHost:
     def _take_encrypted(self, tls: TlsConnector) -> None:
         """Report the links whose handshakes have ended."""
         assert self._pump is not None
-        for link_id, error in tls.take(self._pump):
+        for link_id, error in tls.take_ended(self._pump):
             self._tell(link_id, error)
 
     def _tell(self, link_id: int, error: OSError | None) -> None:

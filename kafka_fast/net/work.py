@@ -58,7 +58,7 @@ class LoginWork:
         self._lock = threading.Lock()
         self._begun: dict[object, float] = {}  # what has not ended: when it began
 
-    def run(self, work: Work, done: Callable[[object], None]) -> None:
+    def run_work(self, work: Work, done: Callable[[object], None]) -> None:
         """Do a piece of work as `call_in_thread` does, unless too many pieces hang."""
         hangs = self._hangs(work)
         if hangs is not None:

@@ -103,7 +103,7 @@ class ProducerBase:
         `_bytes`.
 
         Raises:
-            UsageError: The producer belongs to the parent of this process.
+            UsageError: the producer belongs to the parent of this process.
         """
         return {"client_id": self.client_id, **self._core.stats()}
 

@@ -43,12 +43,12 @@ class Producer(ProducerBase, BulkAccumulator):
 
     Args:
         config: Java's property names, dotted or with underscores; see the configuration page.
-        on_delivery: Called as `(error, metadata)` on the callback thread, for every record that was
+        on_delivery: called as `(error, metadata)` on the callback thread, for every record that was
             sent without a callback of its own.
-        **properties: The same properties as keywords, such as `bootstrap_servers=...`.
+        **properties: the same properties as keywords, such as `bootstrap_servers=...`.
 
     Raises:
-        ConfigError: A property is unknown, out of range or contradicts another.
+        ConfigError: a property is unknown, out of range or contradicts another.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Producer(ProducerBase, BulkAccumulator):
             undo.pop_all()
         core.origin = self._origin
 
-    # Called by the compiled base class
+    # ---- called by the compiled base class ----
 
     def _need_topic(self, name: str) -> None:
         self._core.driver.run(self._core.topics.need(name))
@@ -81,21 +81,21 @@ class Producer(ProducerBase, BulkAccumulator):
     def _serialize(self, topic: str, key: object, value: object, headers: Any) -> tuple[Any, Any]:
         return serialize_both(self._settings, topic, key, value, headers)
 
-    # Public
+    # ---- public ----
 
     def flush(self, timeout: float | None = None) -> int:
         """Send all records accepted so far, and wait until each is delivered or has failed.
 
         Args:
-            timeout: Seconds; None waits as long as delivery.timeout.ms lets records live.
+            timeout: seconds; None waits as long as delivery.timeout.ms lets records live.
 
         Returns:
             How many records are still pending; 0 without a timeout.
 
         Raises:
-            DeliveryError: Records have failed that nobody can observe: they have no callback, and
+            DeliveryError: records have failed that nobody can observe: they have no callback, and
                 they were sent with `send_nowait` or their handle was dropped unread.
-            UsageError: The caller is a delivery callback.
+            UsageError: the caller is a delivery callback.
         """
         pending = self._core.flush(None if timeout is None else timeout_seconds(timeout))
         self._core.raise_lost()
@@ -107,10 +107,10 @@ class Producer(ProducerBase, BulkAccumulator):
         In a delivery callback this call does not wait; accepted records are delivered afterwards.
 
         Args:
-            timeout: Seconds; records not delivered by then fail with UsageError as their cause.
+            timeout: seconds; records not delivered by then fail with UsageError as their cause.
 
         Raises:
-            DeliveryError: As for `flush`, and for records that were given up.
+            DeliveryError: as for `flush`, and for records that were given up.
         """
         self._core.close(None if timeout is None else timeout_seconds(timeout))
         self._core.raise_lost()
@@ -119,9 +119,9 @@ class Producer(ProducerBase, BulkAccumulator):
         """Return the topic's partitions, waiting for metadata up to max.block.ms.
 
         Raises:
-            KafkaTimeoutError: No metadata by then.
-            BrokerError: The topic cannot be used.
-            UsageError: The producer does not run any more; or the caller is a delivery callback,
+            KafkaTimeoutError: no metadata by then.
+            BrokerError: the topic cannot be used.
+            UsageError: the producer does not run any more; or the caller is a delivery callback,
                 which must not wait, and the topic is not known yet.
         """
         return self._core.driver.run(self._core.topics.partitions(topic))

@@ -186,7 +186,7 @@ class ProducerCore(ClientCore[OwnCommand, OwnEvent]):
         Any thread: garbage collection may call this anywhere, also in this core's own threads.
 
         Args:
-            why: Said of records that cannot be delivered.
+            why: said of records that cannot be delivered.
         """
         if self.queues.dead:
             return
@@ -274,9 +274,9 @@ class ProducerCore(ClientCore[OwnCommand, OwnEvent]):
         """End the threads and fail undelivered records. The caller holds the lock `_closing`.
 
         Args:
-            aloud: Why records are given up. These losses are logged, and with them all failures
+            aloud: why records are given up. These losses are logged, and with them all failures
                 that nobody else has seen. None: the caller raises them.
-            patience: Seconds to wait for a thread that a user's callback or a look-up blocks; None:
+            patience: seconds to wait for a thread that a user's callback or a look-up blocks; None:
                 without limit.
         """
         self._host.stop(patience)
@@ -352,7 +352,7 @@ class ProducerCore(ClientCore[OwnCommand, OwnEvent]):
         """Refuse records from now on, and end all waits with `failure`."""
         self._failure = failure
         self.queues.refuse(failure)
-        self.topics.fail(failure)
+        self.topics.fail_all(failure)
         if self._abandoned:
             self.give_up(str(failure))
 

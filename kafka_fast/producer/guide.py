@@ -38,7 +38,7 @@ class Guide:
         self.is_collateral = is_collateral
         self.wrong_records = wrong_records
 
-    def look(
+    def log_if_long(
         self,
         wait: LongWait | None,
         queues: Queues,
@@ -58,11 +58,11 @@ class Guide:
             now: the time.
         """
         wait = LongWait(self._log) if wait is None else wait
-        wait.look(now, lambda at: self._describe(queues, what, queue_id, created, at))
+        wait.log_if_long(now, lambda at: self._describe(queues, what, queue_id, created, at))
         return wait
 
     def say(self, queues: Queues, what: str, queue_id: int, created: float, now: float) -> None:
-        """Log the reason of a wait that is known to be long; arguments as for `look`."""
+        """Log the reason of a wait that is known to be long; arguments as for `log_if_long`."""
         waiting = self._describe(queues, what, queue_id, created, now)
         if waiting is not None:
             tell(self._log, waiting)

@@ -17,15 +17,15 @@ def key_partitions(keys: Any, partitions: int) -> array[int]:
         array('i', [4, -1, 2])
 
     Args:
-        keys: An Arrow array or stream of binary or string; strings are hashed as UTF-8.
-        partitions: How many partitions the topic has.
+        keys: an Arrow array or stream of binary or string; strings are hashed as UTF-8.
+        partitions: how many partitions the topic has.
 
     Returns:
         One number for each key, as int32. -1 stands for null: without a key, the producer chooses.
 
     Raises:
-        TypeError: The keys are something else.
-        UsageError: The keys are not valid, or a topic cannot have so many partitions.
+        TypeError: the keys are something else.
+        UsageError: the keys are not valid, or a topic cannot have so many partitions.
     """
     if not (hasattr(keys, "__arrow_c_array__") or hasattr(keys, "__arrow_c_stream__")):
         raise TypeError(f"keys must be an Arrow array or stream, not {type(keys).__name__}")

@@ -16,20 +16,17 @@ from kafka_fast.producer.core import ProducerCore
 
 
 class RoomWait:
-    """One caller's wait for room in buffer.memory. It may find room more than once, and too late.
-
-    Attributes:
-        topic: where the record goes.
-        began: when the wait began: max.block.ms counts from there.
-        tell_at: when the wait is logged; NEVER once that was done.
-    """
+    """One caller's wait for room in buffer.memory. It may find room twice, and too late."""
 
     __slots__ = ("began", "tell_at", "topic")
 
     def __init__(self, topic: str, began: float) -> None:
         self.topic = topic
+        """Where the record goes."""
         self.began = began
+        """When the wait began: max.block.ms counts from there."""
         self.tell_at = began + LONG
+        """When the wait is logged; NEVER once that was done."""
 
 
 class ProducerSteps:

@@ -73,8 +73,8 @@ cdef object malformed(const source *src, const step *field, str problem):
     """Return the error for the field that is being read.
 
     Args:
-        field: Which; NULL: what stands at the cursor, which is no field.
-        problem: What stands there, as in "an answer with ...".
+        field: which; NULL: what stands at the cursor, which is no field.
+        problem: what stands there, as in "an answer with ...".
     """
     label = (<Program>src.trail.program).label
     pos = (src.reader.pos if field == NULL else src.at) - src.start
@@ -417,7 +417,7 @@ def decode_later(Program program not None, object data, str name not None):
 
     Args:
         data: bytes that do not change.
-        name: An array of the message itself.
+        name: an array of the message itself.
     """
     cdef Py_ssize_t i
     for i in range(program.count):

@@ -49,8 +49,10 @@ class RequestHeader(NamedTuple):
 class FetchParts(NamedTuple):
     """The constant parts of a Fetch request. Topics, and since v7 forgotten topics, go between."""
 
-    prefix: bytes  # from the length (four zeros) up to and including the session epoch
-    suffix: bytes  # the rack and the tagged section, as far as the version has them
+    prefix: bytes
+    """From the length (four zeros) up to and including the session epoch."""
+    suffix: bytes
+    """The rack and the tagged section, as far as the version has them."""
 
 
 def request_header_version(api_key: int, version: int) -> int:

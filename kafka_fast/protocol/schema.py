@@ -87,15 +87,21 @@ class VersionedField(NamedTuple):
 
     name: str
     op: int
-    item: int  # op of an array's elements, otherwise 0
-    present: bool  # whether the version has the field; otherwise it takes its default
+    item: int
+    """Op of an array's elements, otherwise 0."""
+    present: bool
+    """Whether the version has the field; otherwise it takes its default."""
     nullable: bool
-    compact: bool  # lengths are unsigned varints plus one
+    compact: bool
+    """Lengths are unsigned varints plus one."""
     ignorable: bool
     tag: int  # -1: positional
-    foreign_tag: int  # a tag that the field has in other versions only; -1: none
-    default: Any  # for arrays and structs only null counts
-    program: Program | None  # of a struct, or of an array of structs
+    foreign_tag: int
+    """A tag that the field has in other versions only; -1: none."""
+    default: Any
+    """For arrays and structs only null counts."""
+    program: Program | None
+    """Of a struct, or of an array of structs."""
 
 
 class Field:

@@ -18,8 +18,8 @@ cdef int64_t whole(object value, str what, int bits) except? -1:
     """Return an int that fits in so many bits; messages call it `what`.
 
     Raises:
-        TypeError: The value is no int.
-        UsageError: The value does not fit.
+        TypeError: the value is no int.
+        UsageError: the value does not fit.
     """
     cdef int overflow = 0
     cdef int64_t most = <int64_t>((<unsigned long long>1 << (bits - 1)) - 1)

@@ -110,7 +110,7 @@ cdef class Plain:
     The compiled codecs fill the memory directly; `fallback` uses `append` and `reserve`.
 
     Args:
-        limit: Most bytes that this object holds.
+        limit: most bytes that this object holds.
     """
 
     def __cinit__(self, size_t limit):
@@ -239,8 +239,8 @@ def decompress(int codec, object data not None, size_t limit, int magic) -> byte
     """Return `data` decompressed, at most `limit` bytes.
 
     Raises:
-        OverLimitError: It gives more.
-        CorruptBatchError: It is malformed.
+        OverLimitError: it gives more.
+        CorruptBatchError: it is malformed.
     """
     cdef Py_buffer view
     cdef Plain plain

@@ -42,15 +42,13 @@ class ControlType(enum.IntEnum):
 
 
 class ControlRecord(NamedTuple):
-    """The only record of a control batch: the end of a transaction.
-
-    Attributes:
-        type: a ControlType; a plain int if the control record is not about transactions.
-        version: schema version of the record's value.
-        coordinator_epoch: epoch of the transaction coordinator that wrote the record; -1 if the
-            record is not about transactions.
-    """
+    """The only record of a control batch: the end of a transaction."""
 
     type: int
+    """A ControlType; a plain int if the control record is not about transactions."""
     version: int
+    """Schema version of the record's value."""
     coordinator_epoch: int
+    """Epoch of the transaction coordinator that wrote the record; -1 if the record is not about
+    transactions.
+    """

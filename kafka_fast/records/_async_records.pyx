@@ -23,11 +23,11 @@ cdef class AsyncRecords(RecordLoop):
     """The asynchronous iterator of one loop.
 
     Args:
-        records: What all loops of the consumer take their records from.
-        wait: Is given this iterator. Returns a coroutine that waits, and then returns the next
+        records: what all loops of the consumer take their records from.
+        wait: is given this iterator. Returns a coroutine that waits, and then returns the next
             record, by `take_next`.
-        frame: The frame whose `async for` statement runs this loop; None: not known.
-        plane: Knows the time.
+        frame: the frame whose `async for` statement runs this loop; None: not known.
+        plane: knows the time.
     """
 
     def __init__(self, RecordIterator records not None, object wait=None, object frame=None,

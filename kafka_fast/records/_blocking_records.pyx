@@ -20,11 +20,11 @@ cdef class BlockingRecords(RecordLoop):
     """The iterator of one loop.
 
     Args:
-        records: What all loops of the consumer take their records from, and wait for them in.
-        ask: Called before the first record, and before a record that needs attention: another
+        records: what all loops of the consumer take their records from, and wait for them in.
+        ask: called before the first record, and before a record that needs attention: another
             loop or a poll has taken records since, or the consumer was woken. Is told whether the
             record is the first. May raise.
-        frame: The frame whose `for` statement runs this loop; None: not known.
+        frame: the frame whose `for` statement runs this loop; None: not known.
     """
 
     cdef object ask

@@ -31,8 +31,8 @@ cdef class RecordLoop:
     """The iterator of one loop; a base class.
 
     Args:
-        records: What all loops of the consumer take their records from.
-        frame: The frame whose `for` statement runs this loop; None: not known, and the loop's last
+        records: what all loops of the consumer take their records from.
+        frame: the frame whose `for` statement runs this loop; None: not known, and the loop's last
             record is never done by leaving the loop.
     """
 

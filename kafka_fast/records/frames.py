@@ -41,7 +41,7 @@ def package_for(call: str, name: str) -> Any:
     """Return a package that only this call needs.
 
     Raises:
-        MissingPackageError: It is not installed.
+        MissingPackageError: it is not installed.
     """
     try:
         return import_module(name)
@@ -57,8 +57,8 @@ def to_arrow(arrow: Callable[[], object], failures: list[BaseException]) -> pa.T
     """Return the rows as a pyarrow.Table.
 
     Args:
-        arrow: Returns the stream. It is called when the package is there, and may begin to read.
-        failures: Gets the exceptions of the stream; the package passes on their texts only.
+        arrow: returns the stream. It is called when the package is there, and may begin to read.
+        failures: gets the exceptions of the stream; the package passes on their texts only.
     """
     pyarrow = package_for("to_arrow()", "pyarrow")
     return _raising(lambda: pyarrow.table(arrow()), failures)
@@ -92,8 +92,8 @@ def rows_array(steps: Iterable[ConsumerRecords], dtype: object = None) -> Any:
     """Return a numpy array with a dataclass object for each record, as `__array__` has to.
 
     Args:
-        steps: The records.
-        dtype: Of the array; None: objects.
+        steps: the records.
+        dtype: of the array; None: objects.
 
     Raises:
         MissingPackageError: numpy is not installed.

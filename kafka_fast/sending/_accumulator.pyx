@@ -79,14 +79,14 @@ cdef class Accumulator:
     """The part of a producer that takes records.
 
     Args:
-        queues: Where they go.
-        max_block: Seconds that a call may wait for metadata or memory (`max.block.ms`).
+        queues: where they go.
+        max_block: seconds that a call may wait for metadata or memory (`max.block.ms`).
         partitioner: None for the built-in one, "round_robin", or a callable
             `(topic, key, value, partition_count) -> partition`.
         ignore_keys, adaptive: partitioner.ignore.keys, partitioner.adaptive.partitioning.enable.
-        on_delivery: Called as `(error, metadata)` for every record, or None.
-        transforms: Keys and values go through `_serialize` first.
-        never_waits: Calls raise WouldWaitError instead of waiting: they run in an event loop.
+        on_delivery: called as `(error, metadata)` for every record, or None.
+        transforms: keys and values go through `_serialize` first.
+        never_waits: calls raise WouldWaitError instead of waiting: they run in an event loop.
     """
 
     def __cinit__(self):
@@ -278,22 +278,22 @@ cdef class Accumulator:
         """Send a record and return a handle of its delivery.
 
         Args:
-            topic: Its name.
+            topic: its name.
             value, key: bytes, str (sent as UTF-8), any bytes-like object, or None; with
                 serializers, whatever those take.
-            partition: Number of the partition; None lets the partitioner choose.
+            partition: number of the partition; None lets the partitioner choose.
             timestamp_ms: Unix time in ms, or a datetime with a time zone; None is now.
             headers: (key, value) pairs or a mapping.
-            on_delivery: Called as `(error, metadata)` on the callback thread, once.
+            on_delivery: called as `(error, metadata)` on the callback thread, once.
 
         Returns:
             DeliveryFuture of the record.
 
         Raises:
-            DeliveryError: The record is larger than max.request.size.
-            KafkaTimeoutError: No metadata, or no room in buffer.memory, within max.block.ms.
+            DeliveryError: the record is larger than max.request.size.
+            KafkaTimeoutError: no metadata, or no room in buffer.memory, within max.block.ms.
             SerializationError, TypeError: The key, value or a header is not what it must be.
-            UsageError: The producer is closed, the partition does not exist, or the record is
+            UsageError: the producer is closed, the partition does not exist, or the record is
                 larger than buffer.memory.
         """
         cdef appended place
@@ -320,7 +320,7 @@ cdef inline int append(Accumulator self, TopicQueues topic, const kf_record* rec
     """Put the record into its partition's open batch, waiting for memory if there is none.
 
     Args:
-        place: Has the record's timestamp, and gets the rest.
+        place: has the record's timestamp, and gets the rest.
     """
     cdef kf_topic* shared = topic.topic
     cdef int32_t number
@@ -362,7 +362,7 @@ cdef inline object deliver(Accumulator self, const appended* place, PyObject* ca
     """Return the handle of a record; or None, without a handle.
 
     Args:
-        callback: Is told of the delivery; NULL: none is. If there is any, or a handle, the record
+        callback: is told of the delivery; NULL: none is. If there is any, or a handle, the record
             was appended with KF_HOLD_HANDLE.
     """
     cdef DeliveryFuture future

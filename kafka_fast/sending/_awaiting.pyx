@@ -14,7 +14,7 @@ A `DeliveryFuture` looks like an asyncio future, so `gather` makes no task for i
 yields a `Waiter` of its own: a task that is cancelled cancels what it waits for, and that must not
 end another task's wait for the same batch.
 
-Threads: the event loop's, with the GIL. Only `hand_over` is called by any thread that takes note of
+Thread: the event loop's, with the GIL. Only `hand_over` is called by any thread that takes note of
 ended batches.
 """
 
@@ -127,7 +127,7 @@ def run_due(LoopWaits waits, list due):
     """Call callbacks; one that raises does not stop the others.
 
     Args:
-        waits: Of the event loop.
+        waits: of the event loop.
         due: callback, future, context; callback, future, context; … None: no context is needed.
     """
     cdef Py_ssize_t i = 0
@@ -160,10 +160,10 @@ cdef class LoopWaits:
     """Everything that one event loop awaits of one client's queues.
 
     Args:
-        queues: Whose batches.
-        loop: The event loop, which runs in this thread.
-        take: Takes note of ended batches, and hands over what waits for them.
-        wake: Ends the loop's sleep, and has it call `take_due` and `run`.
+        queues: whose batches.
+        loop: the event loop, which runs in this thread.
+        take: takes note of ended batches, and hands over what waits for them.
+        wake: ends the loop's sleep, and has it call `take_due` and `run`.
     """
 
     def __init__(self, Queues queues, loop, take, wake):
@@ -218,7 +218,7 @@ cdef class LoopWaits:
         as much as all the rest.
 
         Args:
-            due: See `run_due`.
+            due: see `run_due`.
         """
         cdef Py_ssize_t step = 3 * CALLBACKS_PER_HANDLE
         cdef Py_ssize_t i

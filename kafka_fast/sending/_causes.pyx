@@ -4,7 +4,7 @@ The data plane knows how often a batch was sent and which answer came last. The 
 what stands behind that, such as a link that cannot be opened. Its *guide* (`producer/guide`) is
 asked. Without a guide, as in a test of the data plane alone, the bare facts are told.
 
-Threads: any, with the GIL.
+Thread: any, with the GIL.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -32,7 +32,7 @@ cdef object explained(kf_batch* batch, Queues queues, str topic, int32_t partiti
     """Return (text, error or None): what the control plane knows of a failure.
 
     Args:
-        code: What the partition's leader answered; 0: it did not answer.
+        code: what the partition's leader answered; 0: it did not answer.
     """
     if queues.guide is None:
         return "", None
@@ -101,7 +101,7 @@ cdef object cause_of(kf_batch* batch, Queues queues, str topic, int32_t partitio
 cdef object say_waiting(Queues queues, object wait, str what, kf_batch* batch):
     if queues.guide is None:
         return None
-    return queues.guide.look(wait, queues, what, batch.queue.id, batch.created,
+    return queues.guide.log_if_long(wait, queues, what, batch.queue.id, batch.created,
                              queues.producer.env.now(queues.producer.env.context))
 
 

@@ -8,7 +8,7 @@ large, and was split, get their results with its parts.
                            ─► await           one event-loop wake-up per batch
          ─► on_delivery, add_done_callback    see _observers
 
-Threads: any, with the GIL; it guards the counts of handles.
+Thread: any, with the GIL; it guards the counts of handles.
 """
 
 cimport cython
@@ -151,15 +151,15 @@ cdef class DeliveryFuture:
         """Wait until the record is delivered; an open batch leaves at once.
 
         Args:
-            timeout: Seconds to wait; None waits as long as delivery.timeout.ms allows.
+            timeout: seconds to wait; None waits as long as delivery.timeout.ms allows.
 
         Returns:
             RecordMetadata of the record.
 
         Raises:
-            DeliveryError: The record was not, or perhaps not, delivered; `outcome` says which.
-            KafkaTimeoutError: Not known yet after `timeout`. The record is still on its way.
-            UsageError: Called from a delivery callback, or the producer does not run any more.
+            DeliveryError: the record was not, or perhaps not, delivered; `outcome` says which.
+            KafkaTimeoutError: not known yet after `timeout`. The record is still on its way.
+            UsageError: called from a delivery callback, or the producer does not run any more.
         """
         wait_until_known(self, timeout)
         return known_result(self)

@@ -8,7 +8,7 @@ told once of all that it awaits (see _awaiting). Failures that nobody can observ
     await, gather ──────────────────► BatchWaits ───► run in the event loop
     neither, and no handle ─────────► counted, and raised by the next flush
 
-Threads: any, with the GIL; it guards the counts of handles. `collect` takes note of all ended
+Thread: any, with the GIL; it guards the counts of handles. `collect` takes note of all ended
 batches in one step: no Python code runs there, see _losses. Another thread sees all of it done.
 """
 
@@ -475,7 +475,7 @@ def notify(Queues queues, report):
     """Run the callbacks of the batches that have ended.
 
     Args:
-        report: Called with (callback, exception) for one that raises.
+        report: called with (callback, exception) for one that raises.
     """
     collect(queues)
     cdef list ended = queues.ended
@@ -530,7 +530,7 @@ def log_finally(Queues queues, bint unread):
     """Log the failures that nobody was told of: no flush or close will raise them any more.
 
     Args:
-        unread: Log those as well that a handle would tell: the process ends, and none is read.
+        unread: log those as well that a handle would tell: the process ends, and none is read.
 
     Returns:
         Whether there are failures of which nobody but the log was told.

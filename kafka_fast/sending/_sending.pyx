@@ -49,8 +49,8 @@ cdef class AsyncSender:
     """The part of an asynchronous producer that takes single records.
 
     Args:
-        accumulator: Where they go; it never waits.
-        runs_users_code: Serializers, a partitioner or a callback are set: sends are coroutines.
+        accumulator: where they go; it never waits.
+        runs_users_code: serializers, a partitioner or a callback are set: sends are coroutines.
     """
 
     def __cinit__(self):
@@ -108,22 +108,22 @@ cdef class AsyncSender:
         Other tasks run about once a millisecond.
 
         Args:
-            topic: Its name.
+            topic: its name.
             value, key: bytes, str (sent as UTF-8), any bytes-like object, or None; with
                 serializers, whatever those take.
-            partition: Number of the partition; None lets the partitioner choose.
+            partition: number of the partition; None lets the partitioner choose.
             timestamp_ms: Unix time in ms, or a datetime with a time zone; None is now.
             headers: (key, value) pairs or a mapping.
-            on_delivery: Called as `(error, metadata)` in the event loop, once; may be a coroutine.
+            on_delivery: called as `(error, metadata)` in the event loop, once; may be a coroutine.
 
         Returns:
             DeliveryFuture of the record, when this call is awaited.
 
         Raises:
-            DeliveryError: The record is larger than max.request.size.
-            KafkaTimeoutError: No metadata, or no room in buffer.memory, within max.block.ms.
+            DeliveryError: the record is larger than max.request.size.
+            KafkaTimeoutError: no metadata, or no room in buffer.memory, within max.block.ms.
             SerializationError, TypeError: The key, value or a header is not what it must be.
-            UsageError: The producer is closed, the partition does not exist, or the record is
+            UsageError: the producer is closed, the partition does not exist, or the record is
                 larger than buffer.memory.
         """
         cdef SendCall call

@@ -37,10 +37,10 @@ def register(spark: SparkSession) -> None:
     does not if kafka_fast comes in an archive of the job. A session that knows the format keeps it.
 
     Args:
-        spark: A session of PySpark 4.0 or later.
+        spark: a session of PySpark 4.0 or later.
 
     Raises:
-        SparkSetupError: That Python, which PYSPARK_PYTHON names, cannot import kafka_fast, so that
+        SparkSetupError: that Python, which PYSPARK_PYTHON names, cannot import kafka_fast, so that
             the format would fail; or this PySpark has no data sources in Python.
     """
     if not hasattr(spark, "dataSource"):

@@ -42,23 +42,23 @@ def write_df(
         1000
 
     Args:
-        df: The rows.
-        config: A producer's properties, plain values only; see the configuration page. Or a
+        df: the rows.
+        config: a producer's properties, plain values only; see the configuration page. Or a
             function that returns them, on the executor: for secrets, and for values that are
             objects.
-        topic: Topic of all rows, instead of the column; None: the column names the topics.
+        topic: topic of all rows, instead of the column; None: the column names the topics.
         on_error: "raise" fails the task with KafkaDeliveryError, so that Spark runs it again;
             "report" leaves the failures to the summary.
         partition_by: "kafka" brings the rows of each Kafka partition into one task first, by their
             keys. That costs a shuffle, fills record batches and keeps the order of a key's rows.
 
     Raises:
-        ConfigError: A property is unknown, out of range, or no plain value.
-        TypeError: An argument has the wrong type, such as a topic in the configuration's place.
-        UsageError: A column is missing or has a type that cannot be written.
-        KafkaDeliveryError: Records of a task were not delivered, not even by its last attempt.
-        KafkaError: A task could not write at all. The `__cause__` of both is Spark's own error.
-        SparkSetupError: The Python of the driver or of a worker is missing, lacks a package, or has
+        ConfigError: a property is unknown, out of range, or no plain value.
+        TypeError: an argument has the wrong type, such as a topic in the configuration's place.
+        UsageError: a column is missing or has a type that cannot be written.
+        KafkaDeliveryError: records of a task were not delivered, not even by its last attempt.
+        KafkaError: a task could not write at all. The `__cause__` of both is Spark's own error.
+        SparkSetupError: the Python of the driver or of a worker is missing, lacks a package, or has
             another version.
     """
     if not hasattr(df, "mapInArrow"):

@@ -22,8 +22,8 @@ def worker_entry(
     """Return a function for Spark that calls `spark.worker.task.<function>` in the worker.
 
     Args:
-        function: Name of the function; it is called with the task's input and `arguments`.
-        arguments: Plain data.
+        function: name of the function; it is called with the task's input and `arguments`.
+        arguments: plain data.
     """
     version, mark = __version__, MARK
 

@@ -9,10 +9,10 @@ class KafkaDeliveryError(DeliveryError):
     """A task's records were not, or perhaps not, delivered; Spark runs the task again.
 
     Attributes:
-        count: Number of these records.
-        first: The error of the first record.
-        samples: A few errors, for the log.
-        outcome: What is known of the records; if outcomes differ, the least certain one.
+        count: number of these records.
+        first: the error of the first record.
+        samples: a few errors, for the log.
+        outcome: what is known of the records; if outcomes differ, the least certain one.
     """
 
 

@@ -72,9 +72,9 @@ class FormatOptions:
     """The texts of one query.
 
     Args:
-        given: What the user gave; the case of the names has no meaning.
-        names: The options of such a query.
-        elsewhere: Options that mean nothing to such a query, but to another that the user may share
+        given: what the user gave; the case of the names has no meaning.
+        names: the options of such a query.
+        elsewhere: options that mean nothing to such a query, but to another that the user may share
             the mapping with, or to Spark.
     """
 
@@ -89,13 +89,13 @@ class FormatOptions:
         """Return an option's value; None if it is not given.
 
         Raises:
-            LookupError: The name is none of this query's `names`: a mistake of this package.
-            UsageError: The text is no value of this option.
+            LookupError: the name is none of this query's `names`: a mistake of this package.
+            UsageError: the text is no value of this option.
         """
         text = self.texts.get(self._names[name.lower()].lower())
         return None if text is None else read(name, text.strip())
 
-    def take(self, name: str, read: Callable[[str, str], T], default: T) -> T:
+    def take_option(self, name: str, read: Callable[[str, str], T], default: T) -> T:
         """Return an option's value."""
         value = self.find(name, read)
         return default if value is None else value
@@ -115,13 +115,13 @@ class FormatOptions:
 
         Args:
             client: "consumer" or "producer".
-            refused: Properties that Spark's connector refuses, each with the message.
-            ignored: Properties that have no effect, each with the warning.
-            defaults: Properties that the query's win over.
+            refused: properties that Spark's connector refuses, each with the message.
+            ignored: properties that have no effect, each with the warning.
+            defaults: properties that the query's win over.
 
         Raises:
-            UsageError: A property is refused, or there are no brokers.
-            ConfigError: A property is unknown, or its value is wrong; or the file cannot be read.
+            UsageError: a property is refused, or there are no brokers.
+            ConfigError: a property is unknown, or its value is wrong; or the file cannot be read.
         """
         properties = {
             name.removeprefix(PREFIX): text
@@ -157,7 +157,7 @@ class FormatOptions:
         """Refuse a misspelt option, and log the options that nobody knows.
 
         Raises:
-            UsageError: An option is like one of this query's; or it is a property of Kafka's
+            UsageError: an option is like one of this query's; or it is a property of Kafka's
                 without the prefix.
         """
         for name in self.texts:

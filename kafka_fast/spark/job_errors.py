@@ -60,8 +60,8 @@ def typed_errors() -> Iterator[None]:
     Other failures, in the input's own functions or in Spark, are raised unchanged.
 
     Raises:
-        KafkaError: The task's error; `__cause__` is Spark's own error.
-        SparkSetupError: A Python or a package is missing, or has another version.
+        KafkaError: the task's error; `__cause__` is Spark's own error.
+        SparkSetupError: a Python or a package is missing, or has another version.
     """
     try:
         yield
@@ -88,7 +88,7 @@ def kafka_error(error: BaseException) -> KafkaError | None:
         ...     raise kafka_error(error) or error
 
     Args:
-        error: The exception from PySpark.
+        error: the exception from PySpark.
     """
     if isinstance(error, KafkaError):
         return error

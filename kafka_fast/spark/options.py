@@ -100,7 +100,7 @@ class PropertiesFile(NamedTuple):
         """Read the file, and return the properties of such a client in it.
 
         Raises:
-            ConfigError: The file cannot be read, or a line or name in it is wrong.
+            ConfigError: the file cannot be read, or a line or name in it is wrong.
         """
         try:
             properties = conceal(read_properties(self.path), self.client)
@@ -142,17 +142,17 @@ def task_options(
     """Return the options of a write.
 
     Args:
-        config: A producer's properties, or a function that returns them.
-        topic: Topic of all records, or None.
-        call: The user's call, as code with {config} and {topic}, for messages.
-        on_error: What happens if records fail: "raise" or "report".
-        chunk_records: Most records that are handed to the producer at once.
+        config: a producer's properties, or a function that returns them.
+        topic: topic of all records, or None.
+        call: the user's call, as code with {config} and {topic}, for messages.
+        on_error: what happens if records fail: "raise" or "report".
+        chunk_records: most records that are handed to the producer at once.
 
     Raises:
-        ConfigError: A property is unknown, out of range, or no plain value.
-        TypeError: The configuration is no mapping, or the topic no str; the message shows the call
+        ConfigError: a property is unknown, out of range, or no plain value.
+        TypeError: the configuration is no mapping, or the topic no str; the message shows the call
             that was most likely meant.
-        UsageError: Another argument is not valid.
+        UsageError: another argument is not valid.
     """
     try:
         job = _job_config(config, topic, call)
@@ -204,7 +204,7 @@ def of_file(made: PropertiesFile) -> JobConfig:
     """Return the configuration that a file makes, once it is valid in this process.
 
     Raises:
-        ConfigError: The file cannot be read, or a property is unknown or out of range.
+        ConfigError: the file cannot be read, or a property is unknown or out of range.
     """
     job = JobConfig(pickle.dumps(made), made.client)
     SETTINGS[made.client](job.properties())
@@ -215,7 +215,7 @@ def checked(config: Mapping[str, object], client: str = "producer") -> JobConfig
     """Return the configuration of such a client, once its properties are valid.
 
     Raises:
-        ConfigError: A property is unknown, out of range, or no plain value.
+        ConfigError: a property is unknown, out of range, or no plain value.
     """
     try:
         job = freeze(config, client)
@@ -229,7 +229,7 @@ def freeze(config: Mapping[str, object], client: str = "producer") -> JobConfig:
     """Return the configuration of such a client in its hashable form.
 
     Raises:
-        ConfigError: A value is an object, such as a callable. Each task would get its own copy, and
+        ConfigError: a value is an object, such as a callable. Each task would get its own copy, and
             so its own producer. The callable's work belongs into the job.
     """
     objects = {

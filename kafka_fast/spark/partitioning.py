@@ -28,11 +28,11 @@ def kafka_partition(key: Column | str, partitions: int) -> Column:
         >>> df.repartition(12, kafka_partition("key", 12))
 
     Args:
-        key: A string or binary column, or its name.
-        partitions: How many partitions the topic has.
+        key: a string or binary column, or its name.
+        partitions: how many partitions the topic has.
 
     Raises:
-        UsageError: A topic cannot have so many partitions.
+        UsageError: a topic cannot have so many partitions.
     """
     from pyspark.sql import functions
 
@@ -61,12 +61,12 @@ def repartitioned(df: DataFrame, options: TaskOptions) -> DataFrame:
     Rows without a key stay together as they are in `df`.
 
     Args:
-        df: Rows with the columns to write; `key`, if there are keys.
-        options: Those of the write; they name the topic.
+        df: rows with the columns to write; `key`, if there are keys.
+        options: those of the write; they name the topic.
 
     Raises:
-        UsageError: The rows have no keys, or more than one topic.
-        KafkaError: The topic cannot be used.
+        UsageError: the rows have no keys, or more than one topic.
+        KafkaError: the topic cannot be used.
     """
     from pyspark.sql import functions
 

@@ -36,18 +36,18 @@ def write_partition(
         >>> rows = sc.parallelize([b"1", (b"key", b"2")]).mapPartitions(write).collect()
 
     Args:
-        config: A producer's properties, plain values only; see the configuration page. Or a
+        config: a producer's properties, plain values only; see the configuration page. Or a
             function that returns them, on the executor: for secrets, and for values that are
             objects.
-        topic: Topic of all records; None: each record names its topic.
+        topic: topic of all records; None: each record names its topic.
         on_error: "raise" fails the task with KafkaDeliveryError, so that Spark runs it again;
             "report" leaves the failures to the rows' `errors` and `first_error`.
-        chunk_records: Most records that are handed to the producer at once.
+        chunk_records: most records that are handed to the producer at once.
 
     Raises:
-        ConfigError: A property is unknown, out of range, or no plain value.
-        TypeError: The configuration is no mapping.
-        UsageError: Another argument is not valid.
+        ConfigError: a property is unknown, out of range, or no plain value.
+        TypeError: the configuration is no mapping.
+        UsageError: another argument is not valid.
     """
     call = "rdd.mapPartitions(write_partition({config}, {topic}))"
     try:
@@ -74,9 +74,9 @@ def write_rdd(
 
     Raises:
         ConfigError, TypeError, UsageError: As for `write_partition`.
-        KafkaDeliveryError: Records of a task were not delivered, not even by its last attempt.
-        KafkaError: A task could not write at all. The `__cause__` of both is Spark's own error.
-        SparkSetupError: The Python of a worker is missing, lacks a package, or has another version.
+        KafkaDeliveryError: records of a task were not delivered, not even by its last attempt.
+        KafkaError: a task could not write at all. The `__cause__` of both is Spark's own error.
+        SparkSetupError: the Python of a worker is missing, lacks a package, or has another version.
     """
     if not hasattr(rdd, "mapPartitions"):
         is_df = hasattr(rdd, "mapInArrow")

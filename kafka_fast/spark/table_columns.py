@@ -38,11 +38,11 @@ def check_columns(
 
     Args:
         columns: (name, type) of each column, in Spark's words.
-        topic: Topic of all rows, or None.
-        setting: What sets that topic, for the message.
+        topic: topic of all rows, or None.
+        setting: what sets that topic, for the message.
 
     Raises:
-        UsageError: In the words of Spark's own sink, as far as they fit.
+        UsageError: in the words of Spark's own sink, as far as they fit.
     """
     columns = list(columns)
     positions: dict[str, int] = {}
@@ -81,7 +81,7 @@ def null_topic(setting: str) -> str:
     """Return what is said of a row whose topic is null.
 
     Args:
-        setting: What sets the topic of all rows.
+        setting: what sets the topic of all rows.
     """
     return f"null topic present in the data. Use the {setting} for setting a topic."
 

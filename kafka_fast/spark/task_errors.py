@@ -47,8 +47,8 @@ class TaskError(Exception):
     """What Spark gets in place of a KafkaError; `kafka_error` turns its text back into that.
 
     Args:
-        text: What is for the user and for the driver.
-        told: The KafkaError, without frames: the cause, which is printed first.
+        text: what is for the user and for the driver.
+        told: the KafkaError, without frames: the cause, which is printed first.
     """
 
     def __init__(self, text: str, told: KafkaError) -> None:
@@ -72,7 +72,7 @@ def carried(rows: Iterable[Any]) -> Iterator[Any]:
     """Yield the rows of a task; raise a KafkaError in the form that the driver reads.
 
     Raises:
-        TaskError: In place of any KafkaError, with its traceback.
+        TaskError: in place of any KafkaError, with its traceback.
     """
     try:
         yield from rows
@@ -84,7 +84,7 @@ def carrying(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function of the planner that raises a KafkaError in the form that the driver reads.
 
     Raises:
-        TaskError: In place of any KafkaError, with its traceback.
+        TaskError: in place of any KafkaError, with its traceback.
     """
 
     @functools.wraps(function)
@@ -101,8 +101,8 @@ def _raise_for_spark(error: KafkaError, told: KafkaError) -> NoReturn:
     """Raise the TaskError for an error that was caught.
 
     Args:
-        error: With the traceback of where it was raised.
-        told: Its copy, as the user is to read it, never raised.
+        error: with the traceback of where it was raised.
+        told: its copy, as the user is to read it, never raised.
     """
     inside = error.__traceback__ and error.__traceback__.tb_next
     cause, told.__cause__ = error.__cause__, None

@@ -59,9 +59,9 @@ cdef class VirtualMachine(Environment):
     """The environment of one simulated client.
 
     Args:
-        codec: Compression code of the record batch attributes; 0 for none.
-        level: For the codec's library.
-        unix_ms_at_zero: Wall clock when `now` is 0.
+        codec: compression code of the record batch attributes; 0 for none.
+        level: for the codec's library.
+        unix_ms_at_zero: wall clock when `now` is 0.
     """
 
     def __cinit__(self, int codec, int level, int64_t unix_ms_at_zero):
@@ -216,9 +216,9 @@ cdef class MemoryLink:
 
     Args:
         link_id, node_id: The control plane's numbers.
-        choppiness: Number of reads and writes, out of 256, that handle only a part of the bytes.
-        seed: Decides which reads and writes these are, and how many bytes they handle.
-        layer: A layer between the link and this connection; None: there is none.
+        choppiness: number of reads and writes, out of 256, that handle only a part of the bytes.
+        seed: decides which reads and writes these are, and how many bytes they handle.
+        layer: a layer between the link and this connection; None: there is none.
     """
 
     def __cinit__(self, int32_t link_id, int32_t node_id, int choppiness, uint64_t seed,
@@ -322,8 +322,8 @@ cdef class Turner:
     """Turns a data plane as its thread would, one turn at a time.
 
     Args:
-        plane: The data plane; its environment must be `machine`.
-        machine: The machine under it.
+        plane: the data plane; its environment must be `machine`.
+        machine: the machine under it.
     """
 
     def __cinit__(self, DataPlane plane, VirtualMachine machine):

@@ -103,9 +103,9 @@ cdef class TlsStandIn:
     """A layer between one link and its connection.
 
     Args:
-        record_bytes: Most bytes that are taken from the connection at once.
-        read_bytes: Most bytes that one read returns.
-        answer_every: One of so many records is handed on only when the connection can be written;
+        record_bytes: most bytes that are taken from the connection at once.
+        read_bytes: most bytes that one read returns.
+        answer_every: one of so many records is handed on only when the connection can be written;
             0: none.
     """
 

@@ -34,12 +34,7 @@ SUPER_USERS = (ANONYMOUS, "admin", "alice")
 
 
 class SecureBroker(EmbeddedKafka):
-    """A cluster that clients reach by TLS only; use it as a context manager.
-
-    Attributes:
-        authority: issues certificates that the brokers trust.
-        users: names and passwords.
-    """
+    """A cluster that clients reach by TLS only; use it as a context manager."""
 
     def __init__(
         self,
@@ -71,7 +66,9 @@ class SecureBroker(EmbeddedKafka):
             options: further arguments of `EmbeddedKafka`.
         """
         self.authority = authority
+        """Issues certificates that the brokers trust."""
         self.users = dict(users)
+        """Names and passwords."""
         self._client_certificates: dict[str, Certificate] = {}
         made = certificate or authority.issue("localhost", LOOPBACK)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

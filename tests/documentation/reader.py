@@ -50,7 +50,7 @@ class Reader:
         self._port = port
         self._said_by_broker = said_by_broker
         self._ports = PortPool()
-        self._server_port = self._ports.take()
+        self._server_port = self._ports.take_port()
         self._background: list[Program] = []
         self._environment = _environment(folder, port, python)
 

@@ -8,6 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+from tests.waiting import TIMEOUT
+
 ROOT = Path(__file__).parents[2]
 PRELUDE = """
 import ctypes, gc, itertools, os, signal, sys, threading, time, warnings
@@ -67,7 +69,7 @@ def run(
     body: str,
     *arguments: str,
     prelude: str = "",
-    timeout: float = 60,
+    timeout: float = TIMEOUT,
     driver: str = "threads",
 ) -> subprocess.CompletedProcess[str]:
     """Run a script to its end; the arguments are those of `start`."""

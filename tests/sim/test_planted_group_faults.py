@@ -257,12 +257,12 @@ def test_finding_nothing_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_beating_without_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = Heartbeats.keep
+    keep = Heartbeats.keep_sending
 
     def beat(self: Any, link: Any, body: Any, expected: Any, *, period: float, **more: Any) -> None:
         keep(self, link, body, expected, period=period / 1000, **more)
 
-    monkeypatch.setattr(Heartbeats, "keep", beat)
+    monkeypatch.setattr(Heartbeats, "keep_sending", beat)
     show(Wrong.BUSY)
 
 

@@ -67,7 +67,7 @@ class Kdc:
         self.krb5_conf = folder / "krb5-client.conf"
         """What KRB5_CONFIG must name, in the client and in the service."""
         self._ports = PortPool()
-        port = self._ports.take()
+        port = self._ports.take_port()
         self.krb5_conf.write_text(KRB5_CONF.format(realm=self.realm, port=port))
         (folder / "kdc.properties").write_text(PROPERTIES.format(port=port))
         self._reaper = Reaper(None)

@@ -169,7 +169,7 @@ class Waits:
             return waiting
 
         self.log.clear()
-        self.wait.look(now, describe)
+        self.wait.log_if_long(now, describe)
         return [f"{record.levelname} {record.getMessage()}" for record in self.log.records]
 
 
@@ -185,7 +185,7 @@ def test_a_wait_is_told_once_when_it_is_long(waits: Waits) -> None:
     assert said[int(LONG * 10)] != []
     assert waits.looks < 20, "what it costs to find out is not paid in each slice"
     assert waits.wait.deadline < 21.0
-    waits.wait.end()
+    waits.wait.end_wait()
     assert waits.wait.deadline == float("inf")
     assert waits.look(21.0, Waiting("no leader")) == []
     assert waits.look(24.0, Waiting("no leader")) == ["WARNING no leader"]
@@ -226,7 +226,7 @@ def test_who_waits_while_a_wait_is_told_says_nothing(waits: Waits) -> None:
         def emit(self, record: logging.LogRecord) -> None:
             inner = LongWait(get_logger("kafka_fast.test"))
             for now in (0.0, LONG):
-                inner.look(now, lambda _: Waiting("and me"))
+                inner.log_if_long(now, lambda _: Waiting("and me"))
 
     handler = Waiter()
     logging.getLogger("kafka_fast").addHandler(handler)
@@ -235,7 +235,7 @@ def test_who_waits_while_a_wait_is_told_says_nothing(waits: Waits) -> None:
         assert waits.look(LONG, Waiting("no leader")) == ["WARNING no leader"]
     finally:
         logging.getLogger("kafka_fast").removeHandler(handler)
-    waits.wait.end()
+    waits.wait.end_wait()
     waits.look(10.0, Waiting("no leader"))
     assert waits.look(10.0 + LONG, Waiting("no leader")) == ["WARNING no leader"]
 

@@ -79,7 +79,7 @@ class Membership:
         self.subscription: Subscription | None = None
         self.events: deque[RebalanceEvent] = deque(maxlen=EVENTS_KEPT)
 
-    # Getters
+    # ---- getters ----
 
     @property
     def group(self) -> Group:
@@ -102,7 +102,7 @@ class Membership:
         """Whether the group decides what is read."""
         return self.subscription is not None
 
-    # Subscribing
+    # ---- subscribing ----
 
     def subscribe(self, subscription: Subscription, listener: HearsOfRebalances | None) -> None:
         """Let the group decide what is read."""
@@ -129,7 +129,7 @@ class Membership:
             raise
         yield from self._leave_after_commits(deadline)
 
-    def end(self, deadline: float) -> Steps[None]:
+    def commit_and_leave(self, deadline: float) -> Steps[None]:
         """Commit covered records, if commits are automatic, and leave the group, if in one."""
         if self.is_subscribed:
             yield from self.unsubscribe(deadline)
@@ -169,7 +169,7 @@ class Membership:
 
     def _leave(self, deadline: float) -> Steps[None]:
         left: Answer[bool] = Answer()
-        self._core.call(lambda now: self._core.control.leave(now, lambda: left.set(True)))
+        self._core.call(lambda now: self._core.control.leave_group(now, lambda: left.set(True)))
         try:
             yield from self._core.waits.wait(
                 left, deadline, "leaving the group", may_wake=False, is_shielded=True
@@ -179,7 +179,7 @@ class Membership:
         finally:
             self._reading.forget_group_news()
 
-    # Polling
+    # ---- polling ----
 
     def show_life(self, ahead: float) -> None:
         """Note that the user polls: heartbeats may go on for max.poll.interval.ms.
@@ -272,7 +272,7 @@ class Membership:
                 except (Exception, GeneratorExit):
                     raise
                 except BaseException as error:  # noqa: BLE001  raised below
-                    interruption.keep(error)
+                    interruption.keep_error(error)
             if owned and self._listener is not None:
                 hear = self._listener
                 tell = hear.on_partitions_lost if revocation.lost else hear.on_partitions_revoked
@@ -285,7 +285,7 @@ class Membership:
             ]
             self._untold -= revocation.partitions
             self._reading.assign(left, by_hand=False)
-            self._unread.forget(revocation.partitions)
+            self._unread.drop_partitions(revocation.partitions)
             kind = "lost" if revocation.lost else "revoked"
             self._note(kind, owned, generation, revocation.reason, began)
         if interruption:
@@ -334,7 +334,7 @@ class Membership:
         self.events.append(RebalanceEvent(kind, partitions, generation, reason, seconds))
         self._log.info("%s %s: %s", all_of(partitions), kind, reason)
 
-    # Committing
+    # ---- committing ----
 
     def commit(self, offsets: Offsets, deadline: float, *, is_last: bool = False) -> Steps[None]:
         """Commit and wait for the answer.

@@ -46,13 +46,7 @@ Offsets = dict[TopicPartition, int]
 
 
 class RangePlan:
-    """The arguments of one `read_range`.
-
-    Attributes:
-        config: the consumer's properties as a mapping, with the defaults of `OWN_DEFAULTS`.
-        keywords: the consumer's properties as keywords.
-        max_records: most records at a time.
-    """
+    """The arguments of one `read_range`."""
 
     def __init__(
         self,
@@ -81,6 +75,7 @@ class RangePlan:
             del config, properties  # a traceback that has this frame shows no secret
         self._by = kind_of(by, start, end)
         self.max_records = most_records(max_records)
+        """Most records at a time."""
         self._bounds = start, end
         self._is_offset_said = by is not None
         self._named = partitions_named(topics)
@@ -90,7 +85,9 @@ class RangePlan:
             raise UsageError("a range is read without a group: leave group.id out")
         own = {name: value for name, value in OWN_DEFAULTS.items() if name not in names}
         self.config: dict[str, Any] = {**mapping, **own}
+        """The consumer's properties as a mapping, with the defaults of `OWN_DEFAULTS`."""
         self.keywords: dict[str, Any] = keywords
+        """The consumer's properties as keywords."""
 
     def _check_points(self, start: Bound, end: Bound) -> None:
         """Refuse points for all partitions that are wrong, or in the wrong order.
@@ -110,9 +107,9 @@ class RangePlan:
             calls: of the consumer that will read.
 
         Raises:
-            PositionError: An offset to start from is not, or no longer, in the log.
-            BrokerError: There is no such topic, or it may not be read.
-            KafkaTimeoutError: The brokers did not describe the partitions in time.
+            PositionError: an offset to start from is not, or no longer, in the log.
+            BrokerError: there is no such topic, or it may not be read.
+            KafkaTimeoutError: the brokers did not describe the partitions in time.
         """
         partitions = yield from self._partitions(calls)
         lows, highs = (bounds_of(bound, partitions, self._by) for bound in self._bounds)

@@ -59,10 +59,10 @@ class RangeReading(ConsumerBase):
             unread = Reason(f"unread: {why.text}", why.cause)
             return self._core.waits.timeout_error(what, None, unread)
 
-    def drop(self) -> None:
+    def end_in_background(self) -> None:
         """End, where nobody may wait for it: without a group there is no goodbye. Any thread."""
         self._finalizer.detach()
-        self._core.drop()
+        self._core.end_in_background()
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return the position of each partition that has one."""
@@ -135,7 +135,7 @@ class RangeHolder:
     def __del__(self) -> None:
         """End the consumer of a range that was not read to its end; wait for nothing."""
         if hasattr(self, "_consumer"):  # else its constructor has failed
-            self._consumer.drop()
+            self._consumer.end_in_background()
 
 
 def describe(ranges: Mapping[TopicPartition, range]) -> str:

@@ -58,8 +58,8 @@ class RangeConsumer(RangeReading, Consumer):
         """Yield the records of the assigned ranges, until all are at their ends.
 
         Args:
-            timeout: Seconds without any progress after which this raises KafkaTimeoutError.
-            max_records: Most records at a time.
+            timeout: seconds without any progress after which this raises KafkaTimeoutError.
+            max_records: most records at a time.
         """
         records = RangeRecords(self, self.poll, timeout, max_records)
         while (some := self._core.driver.run(records.next_records())) is not None:
@@ -74,12 +74,10 @@ class RecordRange(RangeHolder):
 
     A RecordRange is an Arrow stream as well: `pl.DataFrame(read_range(...))`, `pyarrow.table(...)`
     and DuckDB take its remaining records, step by step.
-
-    Attributes:
-        ranges: the offsets to read, by partition; empty ranges are included.
     """
 
     ranges: dict[TopicPartition, range]
+    """The offsets to read, by partition; empty ranges are included."""
     _consumer: RangeConsumer
 
     def __init__(
@@ -157,7 +155,7 @@ class RecordRange(RangeHolder):
 
         Raises:
             UsageError: pyarrow is not installed.
-            KafkaError: As in iteration.
+            KafkaError: as in iteration.
         """
         failures: list[BaseException] = []
         return frames.to_arrow(
@@ -178,7 +176,7 @@ class RecordRange(RangeHolder):
 
         Raises:
             UsageError: pandas or pyarrow is not installed.
-            KafkaError: As in iteration.
+            KafkaError: as in iteration.
         """
         failures: list[BaseException] = []
         return frames.to_pandas(
@@ -200,7 +198,7 @@ class RecordRange(RangeHolder):
 
         Raises:
             UsageError: polars is not installed.
-            KafkaError: As in iteration.
+            KafkaError: as in iteration.
         """
         failures: list[BaseException] = []
         return frames.to_polars(
@@ -213,7 +211,7 @@ class RecordRange(RangeHolder):
         An array without rows names none, and a frame without columns says nothing of its reason.
 
         Raises:
-            UsageError: The range was read to its end before.
+            UsageError: the range was read to its end before.
         """
         if self._is_over:
             raise UsageError(
@@ -316,26 +314,26 @@ def read_range(
         >>> frame = polars.DataFrame(hour)
 
     Args:
-        topics: A topic, a TopicPartition, or several of either.
-        start: The first offset, or the first time (a datetime with a time zone, or Unix ms with
+        topics: a topic, a TopicPartition, or several of either.
+        start: the first offset, or the first time (a datetime with a time zone, or Unix ms with
             `by="timestamp"`), for all partitions or by partition. With a single topic, the keys may
             be partition numbers. A partition without a start is read from the log's beginning.
-        end: The first offset or time that is not read any more, given as `start` is; None: the
+        end: the first offset or time that is not read any more, given as `start` is; None: the
             log's end.
-        by: Whether start and end are offsets or times; None: times if they are datetimes, else
+        by: whether start and end are offsets or times; None: times if they are datetimes, else
             offsets. By time, a partition's range begins at its first record that is not older than
             `start`, and ends before its first record that is not older than `end`.
-        max_records: Most records at a time.
-        config: The consumer's properties. By default `auto.offset.reset` is `none` and
+        max_records: most records at a time.
+        config: the consumer's properties. By default `auto.offset.reset` is `none` and
             `allow.auto.create.topics` is false.
-        **properties: The consumer's properties as keywords.
+        **properties: the consumer's properties as keywords.
 
     Raises:
-        PositionError: An offset to start from is not, or no longer, in the log.
-        UsageError: The arguments contradict each other, or the configuration names a group.
-        ConfigError: A property is unknown, out of range or contradicts another.
-        BrokerError: There is no such topic, or it may not be read.
-        KafkaTimeoutError: The brokers did not describe the partitions in time.
+        PositionError: an offset to start from is not, or no longer, in the log.
+        UsageError: the arguments contradict each other, or the configuration names a group.
+        ConfigError: a property is unknown, out of range or contradicts another.
+        BrokerError: there is no such topic, or it may not be read.
+        KafkaTimeoutError: the brokers did not describe the partitions in time.
     """
     try:
         plan = RangePlan(

@@ -43,7 +43,7 @@ def looping_frame(frame: FrameType | None) -> FrameType | None:
     """Return the frame if a `for` statement of it has just called `__iter__` or `__aiter__`.
 
     Args:
-        frame: The caller's; None: the call has come from C, and from no frame.
+        frame: the caller's; None: the call has come from C, and from no frame.
     """
     # Here: it costs a millisecond, which a consumer that never loops need not pay.
     from opcode import opname

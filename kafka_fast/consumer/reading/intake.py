@@ -82,7 +82,7 @@ class Intake:
         self.refused_records = 0
         """How often a record that a deserializer refused stopped a partition."""
 
-    # Getters
+    # ---- getters ----
 
     @property
     def partitions(self) -> list[TopicPartition]:
@@ -148,13 +148,13 @@ class Intake:
             lines.append(read.describe(status_of(read.partition), is_at_end=is_at_end))
         return lines
 
-    # Assignment and moves
+    # ---- assignment and moves ----
 
     def assign(self, partitions: Iterable[TopicPartition]) -> list[tuple[TopicPartition, int]]:
         """Read these partitions and no others; return them with the ids of their streams."""
         requested = dict.fromkeys(partitions)
         for partition in [known for known in self._by_partition if known not in requested]:
-            self.drop(partition)
+            self.drop_partition(partition)
         for partition in requested:
             if partition not in self._by_partition:
                 read = ReadPartition(self._next_id, partition, self._make_reader(partition))
@@ -164,7 +164,7 @@ class Intake:
                 self._by_partition[partition] = self._by_id[read.id] = read
         return [(partition, self._by_partition[partition].id) for partition in requested]
 
-    def drop(self, partition: TopicPartition) -> None:
+    def drop_partition(self, partition: TopicPartition) -> None:
         """Remove a partition; none of its records are handed over any more."""
         read = self._by_partition.pop(partition)
         del self._by_id[read.id]
@@ -227,7 +227,7 @@ class Intake:
         self._streams.set_paused(read.id, paused or read.is_failed)
         self._queue(read)
 
-    def fail(
+    def fail_partition(
         self, partition: TopicPartition, seeks: int, error: KafkaError, *, is_final: bool = False
     ) -> None:
         """Raise an error after all records that were fetched before it have been handed over.
@@ -236,7 +236,7 @@ class Intake:
             partition: the partition that has failed.
             seeks: its count of seeks at the failure. If the user has moved it since, the error is
                 out of date and is dropped.
-            error: raised by `take`.
+            error: raised by `take_slices`.
             is_final: whether every poll raises it, until the user moves the partition.
         """
         read = self._by_partition.get(partition)
@@ -258,7 +258,7 @@ class Intake:
         """Return a partition's error to raise now, if there is one."""
         return self._by_partition[partition].take_error()
 
-    # Records
+    # ---- records ----
 
     def feed(self) -> None:
         """Give arrived chunks to their readers. After a Ctrl-C in here the next call goes on."""
@@ -282,7 +282,7 @@ class Intake:
         if read.jump is not None and chunk.asked_offset == read.jump.offset:
             read.jump = None  # the reader follows by itself
 
-    def take(self, most: int, handover: RecordHandover) -> None:
+    def take_slices(self, most: int, handover: RecordHandover) -> None:
         """Take slices of at most `most` records, one partition after the other.
 
         If records come before an error, this call returns these records and the next call raises

@@ -119,7 +119,7 @@ class Reading:
         """
         self._forget = weakref.WeakMethod(forget)
 
-    # Assignment and moves
+    # ---- assignment and moves ----
 
     def assign(self, partitions: Iterable[TopicPartition], *, by_hand: bool = True) -> None:
         """Read these partitions and no others; those assigned before are read on undisturbed.
@@ -145,27 +145,27 @@ class Reading:
         seeks = self.intake.move(partition, None)
         self._call(lambda now: self._control.look_up(partition, reset, seeks, now))
 
-    # Records
+    # ---- records ----
 
     def try_take(self, most: int, handover: RecordHandover) -> bool:
         """Take fetched records. Return True if there were any, or if there is group news.
 
         Raises:
-            KafkaError: see `Intake.take`; or the control thread has failed.
+            KafkaError: see `Intake.take_slices`; or the control thread has failed.
         """
         self.intake.feed()
         self._read_news()
         if self._group_news:  # these records' partitions may be given to others by now
             return True
         self._raise_broker_failed(urgent=True)
-        self.intake.take(most, handover)
+        self.intake.take_slices(most, handover)
         if handover.slices:
-            self._idle.end()
+            self._idle.end_wait()
             return True
         self._raise_broker_failed(urgent=False)
         return False
 
-    def take(self, most: int, handover: RecordHandover, deadline: float) -> Steps[None]:
+    def take_records(self, most: int, handover: RecordHandover, deadline: float) -> Steps[None]:
         """Wait until there are records or group news, and take the records; see `try_take`.
 
         Raises:
@@ -173,9 +173,9 @@ class Reading:
         """
         is_over = self._news_or(self._waits.ends())
         while not self.try_take(most, handover):
-            self._waits.check()
+            self._waits.raise_if_over()
             now = self._now()
-            self._idle.look(now)
+            self._idle.note_idle(now)
             if deadline <= now:
                 return
             yield Wait(is_over, deadline, "records")
@@ -216,14 +216,14 @@ class Reading:
             error = self.intake.take_error(partition)
             if error is not None:
                 raise error
-            self._waits.check()
-            refusals.check(lambda: self._control.silence_of(partition, self._now()))
+            self._waits.raise_if_over()
+            refusals.raise_refusal(lambda: self._control.silence_of(partition, self._now()))
             now = self._now()
             if now >= deadline:
                 limit = self._waits.limit(began, deadline)
                 why = self._control.silence_of(partition, now)
                 raise self._waits.timeout_error(f"no {what} {limit}", began, why)
-            long.look(now, lambda at: self._describe(partition, began, deadline, at))
+            long.log_if_long(now, lambda at: self._describe(partition, began, deadline, at))
             # Group news does not end this wait: only a poll handles it.
             yield Wait(
                 lambda: self._streams.has_chunks or self._news or refusals.has_news or ends(),
@@ -237,7 +237,7 @@ class Reading:
         why = self._control.silence_of(partition, now)
         return self._waits.describe(f"position of {partition}", began, deadline, now, why)
 
-    # News
+    # ---- news ----
 
     def put_news(self, news: News) -> None:
         """Pass news of a partition to the user's thread. Control thread."""
@@ -284,7 +284,7 @@ class Reading:
             match self._news[0]:
                 case PartitionFailed(partition, seeks, error, is_final):
                     self._untold_failures.pop(partition, None)
-                    self.intake.fail(partition, seeks, error, is_final=is_final)
+                    self.intake.fail_partition(partition, seeks, error, is_final=is_final)
                 case PartitionFound(partition, seeks):
                     self.intake.heal(partition, seeks)
                 case Reposition(partition, seeks, offset, epoch):
@@ -307,7 +307,9 @@ class Reading:
         read = self.intake.read_partition(partition)
         if read is not None and read.seeks == seeks and partition in self.ends:
             # Not final: PartitionFound, of a topic that was denied for long, must not undo it.
-            self.intake.fail(partition, seeks, _range_is_gone(partition, self.ends[partition]))
+            self.intake.fail_partition(
+                partition, seeks, _range_is_gone(partition, self.ends[partition])
+            )
         elif read is not None and read.seeks == seeks:
             moved = self.intake.begin_again(partition)
             if (forget := self._forget()) is not None:

@@ -27,21 +27,18 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 
 class Taken(NamedTuple):
-    """A note that is written before slices are taken from a partition.
-
-    Attributes:
-        partition: the partition.
-        position: its position before.
-        leader_epoch: the leader epoch at that position.
-        bring_back: gives the records back; called with the handover and this note.
-        place: data for `bring_back`.
-    """
+    """A note that is written before slices are taken from a partition."""
 
     partition: TopicPartition
+    """The partition."""
     position: int
+    """Its position before."""
     leader_epoch: int
+    """The leader epoch at that position."""
     bring_back: Callable[[RecordHandover, Taken], None]
+    """Gives the records back; called with the handover and this note."""
     place: Any
+    """Data for `bring_back`."""
 
 
 class RecordHandover:

@@ -44,7 +44,7 @@ class Unread:
     """The unread records of a consumer's iteration. User's thread only."""
 
     def __init__(self, reading: Reading, refill: Refill) -> None:
-        """Register `forget` with `reading`, which calls it for the partitions of recreated topics.
+        """Register `drop_partitions` with `reading`, which calls it when a topic was recreated.
 
         Args:
             reading: knows the positions, and reports recreated topics.
@@ -59,12 +59,12 @@ class Unread:
         # The next four begin empty when the user comes back for more records.
         self._begun: dict[TopicPartition, OffsetAndMetadata] = {}  # records also worked on
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}  # by hand
-        self._moved: set[TopicPartition] = set()  # see `forget`
+        self._moved: set[TopicPartition] = set()  # see `drop_partitions`
         self._given_up: dict[TopicPartition, OffsetAndMetadata] = {}  # see `give_up`
         # Records of a recreated topic are forgotten: their offsets mean nothing in the new topic.
-        reading.forget_with(self.forget)
+        reading.forget_with(self.drop_partitions)
 
-    # Getters
+    # ---- getters ----
 
     def first_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the first unread offset of each partition that has unread records."""
@@ -119,7 +119,7 @@ class Unread:
         partition = TopicPartition(one.topic, one.partition)
         return {partition: OffsetAndMetadata(one.offset, one.leader_epoch)}
 
-    # Commands
+    # ---- commands ----
 
     def come_back(self) -> None:
         """Note that the user asks for more: all records that the user got before are covered."""
@@ -192,7 +192,7 @@ class Unread:
         """Note that the iterator's next record goes to the user, after `come_back`."""
         self._note_in_hand(_InHand.ONE)
 
-    def begin(self, handover: RecordHandover) -> None:
+    def begin_handover(self, handover: RecordHandover) -> None:
         """Note the handover of a call that is about to take records."""
         self._handover = handover
 
@@ -230,7 +230,7 @@ class Unread:
     # partition was moved or given up, and are never without a place in between: a signal handler
     # that closes there would commit them.
 
-    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+    def drop_partitions(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget all records of partitions that are not read any more, or of a recreated topic."""
         gone = frozenset(partitions)
         self._moved |= gone

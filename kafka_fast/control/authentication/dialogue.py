@@ -76,7 +76,7 @@ AuthenticationStep: TypeAlias = bytes | Work | Accepted
 
 
 class Authentication:
-    """One dialogue: `begin`, then `handle_frame` or `handle_result`, as each step asks for."""
+    """One dialogue: `first_step`, then `handle_frame` or `handle_result`, as each step asks for."""
 
     def __init__(
         self, mechanism: Mechanism, host: str, versions: NodeVersions, client_id: str
@@ -106,7 +106,7 @@ class Authentication:
 
     # All three raise the same. The texts continue a sentence that begins with the broker's name.
 
-    def begin(self, *, is_renewal: bool = False) -> AuthenticationStep:
+    def first_step(self, *, is_renewal: bool = False) -> AuthenticationStep:
         """Return the first step.
 
         Args:

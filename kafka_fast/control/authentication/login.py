@@ -47,7 +47,7 @@ class Login:
         client_id: str,
         random: Callable[[], float],
     ) -> None:
-        """Prepare the login; `begin` starts its first dialogue.
+        """Prepare the login; `begin_dialogue` starts its first dialogue.
 
         Args:
             mechanism: with the client's credentials.
@@ -69,7 +69,7 @@ class Login:
         self.prepare_at = NEVER
         """When a renewal may begin, before the gate is shut."""
 
-    # Getters
+    # ---- getters ----
 
     @property
     def is_under_way(self) -> bool:
@@ -104,13 +104,13 @@ class Login:
 
     # Steps; they raise what `Authentication` raises
 
-    def begin(self, now: float) -> LoginStep:
+    def begin_dialogue(self, now: float) -> LoginStep:
         """Start the first dialogue, or a renewal; return its first step."""
         self._dialogue = Authentication(
             self._mechanism, self._host, self._versions, self._client_id
         )
         is_renewal = self._accepted_at != LONG_AGO
-        return self._note(self._dialogue.begin(is_renewal=is_renewal), now)
+        return self._note(self._dialogue.first_step(is_renewal=is_renewal), now)
 
     def handle_frame(self, data: bytes, now: float) -> LoginStep:
         """Take the answer to the last request."""

@@ -142,7 +142,7 @@ class Connection:
         self._failing_since = 0.0  # when the first of these failures was
         self._retry_at = LONG_AGO
 
-    # Getters
+    # ---- getters ----
 
     @property
     def state(self) -> ConnectionState:
@@ -211,7 +211,7 @@ class Connection:
             return f"{self._resolved()}: its address is being looked up", now - self._step_began
         return None
 
-    # Commands
+    # ---- commands ----
 
     def connect(self, now: float, *, cluster_id: str | None = None) -> None:
         """Ask for a link; nothing happens if one is there or under way.
@@ -243,7 +243,7 @@ class Connection:
         if self._state is not ConnectionState.CLOSED:
             self._enter(ConnectionState.IDLE)
 
-    def refuse(self, link_id: int, error: KafkaError, now: float) -> None:
+    def refuse_link(self, link_id: int, error: KafkaError, now: float) -> None:
         """Close a ready link that its owner cannot use. The next link waits for the backoff."""
         link = self._current(link_id)
         if link is not None and link.is_usable:
@@ -269,13 +269,13 @@ class Connection:
             text = f"{where}: its address was not found within {seconds:.3g} s"
             self._fail_step(KafkaTimeoutError(text), now)
 
-    # Out
+    # ---- out ----
 
     def poll_output(self) -> ConnectionOutput | None:
         """Return the next command or event of this connection; None if there is none."""
         return self._outputs.popleft() if self._outputs else None
 
-    # In
+    # ---- in ----
 
     def handle_resolved(self, host: str, result: Sequence[str] | BaseException, now: float) -> None:
         """Take the addresses of a host, or why there are none."""
@@ -363,7 +363,7 @@ class Connection:
         """Return the link with an id; None: it was given up."""
         return self._link if link_id == self._link_id else None
 
-    # What becomes of a link
+    # ---- what becomes of a link ----
 
     def _see(self, link: LinkSetup, failure: KafkaError | None, now: float) -> None:
         """Drop a link whose step has failed; forget failed rounds once a link is usable."""
@@ -396,7 +396,7 @@ class Connection:
         self._link = None
         self._enter(ConnectionState.IDLE)
 
-    # Steps of a round
+    # ---- steps of a round ----
 
     def _begin_round(self, now: float) -> None:
         """Try every address of every endpoint, beginning now."""

@@ -107,7 +107,7 @@ class Connections:
         unreadable: UnreadableAnswers | None = None,
         mechanism: Mechanism | None = None,
     ) -> None:
-        """Make no connection yet: `want` and `want_bootstrap` do.
+        """Make no connection yet: `want_link` and `want_bootstrap` do.
 
         Args:
             settings: the client's configuration.
@@ -147,7 +147,7 @@ class Connections:
             on_throttled=lambda link, throttle_ms, now: self._pause(link.id, throttle_ms, now),
         )
 
-    # Getters
+    # ---- getters ----
 
     @property
     def may_begin(self) -> bool:
@@ -232,9 +232,9 @@ class Connections:
         deadline = min(deadline, self.troubles.outages.next_deadline())
         return deadline if self.may_begin else min(deadline, self._pace_began + PACE)
 
-    # Commands
+    # ---- commands ----
 
-    def want(self, node: Node, role: Role, now: float, cluster_id: str | None = None) -> None:
+    def want_link(self, node: Node, role: Role, now: float, cluster_id: str | None = None) -> None:
         """Have a link to the node, at the address that it advertises now.
 
         Nothing happens if too many connections have begun just now. So whoever needs the link wants
@@ -293,7 +293,7 @@ class Connections:
         connection.connect(now, cluster_id=cluster_id)
         self._carry_out(connection, now)
 
-    def forget(self, node_id: int, reason: str, now: float) -> None:
+    def close_node(self, node_id: int, reason: str, now: float) -> None:
         """Close a node's connections for good, except the one of `Role.COORDINATOR`."""
         for role in (Role.SLOW, Role.CONTROL, Role.DATA):
             self._forget(ConnectionKey(role, node_id), reason, now)
@@ -310,9 +310,9 @@ class Connections:
             left = KafkaConnectionError(f"{key}: {reason}", reason=ConnectionReason.LEFT)
             self._lose(link, left, now)
 
-    def refuse(self, link: Link, error: KafkaError, now: float) -> None:
+    def refuse_link(self, link: Link, error: KafkaError, now: float) -> None:
         """Close a ready link that cannot be used; its connection waits for the backoff."""
-        self._tell(link.id, lambda connection: connection.refuse(link.id, error, now), now)
+        self._tell(link.id, lambda connection: connection.refuse_link(link.id, error, now), now)
         self._lose(link, error, now)
 
     def begin_turn(self, now: float) -> None:
@@ -330,13 +330,13 @@ class Connections:
                 connection.tick(now)
                 self._carry_out(connection, now)
 
-    # Out
+    # ---- out ----
 
     def poll_command(self) -> ClientCommand | None:
         """Return the next thing to do; None if there is nothing."""
         return self._commands.popleft() if self._commands else None
 
-    # In
+    # ---- in ----
 
     def handle_resolved(
         self, owner: ConnectionKey, host: str, result: tuple[str, ...] | OSError, now: float
@@ -482,7 +482,7 @@ class Connections:
             case _:
                 return "", usual
 
-    # Between connections and commands
+    # ---- between connections and commands ----
 
     def _refuse_malformed(self, bad: BadMessage, now: float) -> None:
         """Close a link, because an answer that came over it cannot be read."""
@@ -490,7 +490,7 @@ class Connections:
         self._note_unreadable(bad.link, bad.api_key, named, now, was_well=bad.was_well)
         link = self.links.link(bad.link.id)
         if link is not None:
-            self.refuse(link, named, now)
+            self.refuse_link(link, named, now)
 
     def _note_unreadable(
         self, link: Link, api_key: int, error: KafkaError, now: float, *, was_well: bool

@@ -102,7 +102,7 @@ class LinkSetup:
         self._held: bytes | None = None  # of a renewal: its first request, until the gate is shut
         self._step_began = 0.0
 
-    # Getters
+    # ---- getters ----
 
     @property
     def is_usable(self) -> bool:
@@ -135,7 +135,7 @@ class LinkSetup:
         has_dialogue = self._login is not None and self._login.is_under_way
         return has_dialogue and self.state is not ConnectionState.READY
 
-    # Steps
+    # ---- steps ----
 
     def expect(self, now: float) -> None:
         """Give the step that begins now its time."""
@@ -155,7 +155,7 @@ class LinkSetup:
             return None
         if login is not None and not login.is_under_way:
             self.deadline = NEVER
-            return self._go_on(lambda: login.begin(now), now)
+            return self._go_on(lambda: login.begin_dialogue(now), now)
         error = KafkaTimeoutError(self._too_late(now))
         if login is not None:
             self._note_login(error)
@@ -199,7 +199,7 @@ class LinkSetup:
             return self.tick(now)
         return None
 
-    # The end
+    # ---- the end ----
 
     def lost(self, error: BaseException | None, awaited: str) -> KafkaError:
         """Return the error for a link that broke.
@@ -226,7 +226,7 @@ class LinkSetup:
         if self._login is not None:
             self._login.close()
 
-    # Versions
+    # ---- versions ----
 
     def _ask_versions(self) -> None:
         request = self._negotiation.request()
@@ -251,7 +251,7 @@ class LinkSetup:
         else:
             self.state = ConnectionState.AUTHENTICATING
             login = self._login = self._begin_login(self.versions)
-            return self._go_on(lambda: login.begin(now), now)
+            return self._go_on(lambda: login.begin_dialogue(now), now)
         return None
 
     def _named(self, error: KafkaError, cause: BaseException | None) -> KafkaError:
@@ -268,7 +268,7 @@ class LinkSetup:
         logger.debug("%s is ready", self._where)
         self._outputs.append(ConnectionReady(self.id, versions))
 
-    # The login
+    # ---- the login ----
 
     def _go_on(self, what: Callable[[], LoginStep], now: float) -> KafkaError | None:
         """Take the next step of the login, which has a deadline of its own."""

@@ -59,10 +59,10 @@ class RefusalWatch:
 
     @property
     def has_news(self) -> bool:
-        """Whether there was a refusal since the last `check`. Any thread."""
+        """Whether there was a refusal since the last `raise_refusal`. Any thread."""
         return self._refusals.count != self._seen
 
-    def check(self, missing: Callable[[], Reason | None] = lambda: None) -> None:
+    def raise_refusal(self, missing: Callable[[], Reason | None] = lambda: None) -> None:
         """Raise if what is waited for needs a node that has refused this client.
 
         Args:

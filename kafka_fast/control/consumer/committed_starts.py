@@ -42,7 +42,7 @@ class CommittedStarts:
         positions: Positions,
         now: Callable[[], float],
     ) -> None:
-        """Request nothing before `ask`.
+        """Request nothing before `fetch_committed`.
 
         Args:
             committed: fetches the group's offsets.
@@ -56,7 +56,7 @@ class CommittedStarts:
         self._now = now
         self._open: list[_OffsetFetch] = []
 
-    def ask(self, assigned: Sequence[AssignedPartition]) -> None:
+    def fetch_committed(self, assigned: Sequence[AssignedPartition]) -> None:
         """Fetch the committed offsets of these partitions, which wait for them."""
         for fetch in self._open:
             if not any(map(self._waits, fetch.asked)):
@@ -96,7 +96,7 @@ class CommittedStarts:
         now = self._now()
         for assigned in filter(self._waits, asked):
             if isinstance(fetched, KafkaError):
-                self._positions.fail(assigned, fetched, now)
+                self._positions.fail_partition(assigned, fetched, now)
                 continue
             offset = fetched[assigned.partition]
             position = None if offset is None else Position(offset.offset, offset.leader_epoch)

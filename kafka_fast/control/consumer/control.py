@@ -154,7 +154,7 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         """Tell whether what was wrong with a partition is over."""
         return self.diagnosis.is_well(partition, now)
 
-    # Commands of the user's thread
+    # ---- commands of the user's thread ----
 
     def assign(
         self,
@@ -175,9 +175,9 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         stream_ids = dict(streams)
         for assigned in self.partitions:
             if stream_ids.get(assigned.partition) != assigned.stream_id:
-                self.restarts.remove(assigned.partition)
-                self.positions.remove(assigned)
-                self.fetch_routes.remove(assigned)
+                self.restarts.forget_backoffs(assigned.partition)
+                self.positions.drop_requests(assigned)
+                self.fetch_routes.remove_stream(assigned)
                 self.partitions.remove(assigned)
         new = [stream for stream in stream_ids.items() if stream[0] not in self.partitions]
         for topic in dict.fromkeys(partition.topic for partition, _ in new):
@@ -191,7 +191,7 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         elif added:
             for assigned in added:
                 self.positions.await_committed(assigned, now)
-            self._starts.ask(added)
+            self._starts.fetch_committed(added)
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
         """Join the group with this subscription; only for a consumer with a group."""
@@ -199,7 +199,7 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         self.topics.subscribe(subscription.topics)
         self.group.member.subscribe(subscription, now)
 
-    def leave(self, now: float, done: Callable[[], None]) -> None:
+    def leave_group(self, now: float, done: Callable[[], None]) -> None:
         """Leave the group; only for a consumer with a group."""
         assert self.group is not None
         self.topics.subscribe(frozenset())
@@ -260,7 +260,7 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         assigned.starts = 0
         return assigned
 
-    # Time
+    # ---- time ----
 
     def _want_metadata(self, now: float) -> None:
         self.topics.tick(now)
@@ -281,7 +281,7 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
             self.restarts.next_deadline(),
         )
 
-    # Out and in
+    # ---- out and in ----
 
     def _poll_own(self) -> ConsumerCommand | None:
         if self.group is not None and (news := self.group.poll_news()) is not None:
@@ -302,7 +302,7 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         if self.group is not None and self.connections.requests.handle_ended(token):
             self.group.member.handle_overstayed(now)
 
-    # Links and metadata
+    # ---- links and metadata ----
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
         """Forget the Fetch version of a lost link, and ask for new metadata if it was used."""
@@ -346,9 +346,9 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         return None if assigned is None else assigned.partition
 
     def _stop(self, error: KafkaError) -> None:
-        self.topics.fail(error)  # all other calls that wait raise `fatal`
+        self.topics.fail_all(error)  # all other calls that wait raise `fatal`
 
-    # Positions and streams
+    # ---- positions and streams ----
 
     def _handle_moved(self, assigned: AssignedPartition, now: float) -> None:
         self.restarts.handle_moved(assigned, now)
@@ -363,7 +363,7 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
             assigned.is_position_told = True
             start = generation(assigned.seeks, assigned.starts + 1)
             self._commands.append(Positioned(assigned.partition, start, *position))
-        self.fetch_routes.start(assigned, now)
+        self.fetch_routes.start_fetching(assigned, now)
 
     def _tell(
         self, assigned: AssignedPartition, error: KafkaError, *, is_final: bool = False

@@ -63,7 +63,7 @@ class FetchRoutes:
         on_moved: Callable[[AssignedPartition, float], None],
         on_refused: Callable[[AssignedPartition, KafkaError], None],
     ) -> None:
-        """Start without streams; `start` adds them.
+        """Start without streams; `start_fetching` adds them.
 
         Args:
             context: the client's.
@@ -92,7 +92,7 @@ class FetchRoutes:
         self._at_replicas: dict[TopicPartition, AssignedPartition] = {}
         self._commands: deque[ConsumerCommand] = deque()
 
-    # Getters
+    # ---- getters ----
 
     def poll_command(self) -> ConsumerCommand | None:
         """Return the next thing to do; None if there is nothing."""
@@ -102,9 +102,9 @@ class FetchRoutes:
         """Return when `tick` has something to do that no event announces."""
         return LONG_AGO if self._due else self._replicas_are_over_at()
 
-    # Commands
+    # ---- commands ----
 
-    def remove(self, assigned: AssignedPartition) -> None:
+    def remove_stream(self, assigned: AssignedPartition) -> None:
         """Forget a partition's stream and what was fetched of it."""
         self._at_replicas.pop(assigned.partition, None)
         stream_id = assigned.stream_id
@@ -115,7 +115,7 @@ class FetchRoutes:
             self._without_link.get(assigned.node.id, {}).pop(stream_id, None)
         self._commands.append(RemoveStream(assigned.stream_id))
 
-    def start(self, assigned: AssignedPartition, now: float) -> None:
+    def start_fetching(self, assigned: AssignedPartition, now: float) -> None:
         """Fetch a partition from its valid position, as soon as there is a link for it."""
         position = assigned.position
         assert position is not None
@@ -134,7 +134,7 @@ class FetchRoutes:
             self._program(link, assigned)
         except UnsupportedVersionError as error:
             self._await_link(assigned, node, now, error=error)
-            self._connections.refuse(link, error, now)
+            self._connections.refuse_link(link, error, now)
             self._on_refused(assigned, error)
             return
         assigned.fetch(link.id, node, now)
@@ -148,15 +148,15 @@ class FetchRoutes:
             )
         )
 
-    def stop(self, assigned: AssignedPartition, now: float) -> None:
+    def stop_fetching(self, assigned: AssignedPartition, now: float) -> None:
         """Have a partition's fetching stopped. `Restarts.handle_stopped` is called in the end."""
         if assigned.state is FetchState.FETCHING:
-            assigned.stop(now)
+            assigned.begin_stop(now)
             self._commands.append(StopStream(assigned.stream_id, assigned.generation))
 
     def halt(self, assigned: AssignedPartition, now: float) -> None:
         """Take a partition for stopped at once. Records that it still brings are dropped."""
-        self.stop(assigned, now)
+        self.stop_fetching(assigned, now)
         if assigned.is_running:
             assigned.enter(FetchState.STOPPED, now)
 
@@ -187,7 +187,7 @@ class FetchRoutes:
             assigned = self._due.pop(stream_id)
             is_assigned = self._partitions.of_stream(stream_id) is assigned
             if is_assigned and assigned.state in AWAITING_WAY:
-                self.start(assigned, now)
+                self.start_fetching(assigned, now)
 
     def _return_to_leaders(self, now: float) -> None:
         """Stop the partitions that have been read from a replica for long: they start anew."""
@@ -195,7 +195,7 @@ class FetchRoutes:
             assigned = self._at_replicas.pop(next(iter(self._at_replicas)))
             if assigned.state is FetchState.AWAITS_LINK:
                 self._due[assigned.stream_id] = assigned
-            self.stop(assigned, now)
+            self.stop_fetching(assigned, now)
 
     def _replicas_are_over_at(self) -> float:
         """Return when the first partition goes back to its leader."""
@@ -203,7 +203,7 @@ class FetchRoutes:
             return assigned.replica_until
         return NEVER
 
-    # In
+    # ---- in ----
 
     def handle_answer(self, topics: Iterable[str]) -> None:
         """Let `tick` try the partitions of these topics that had no leader before."""
@@ -213,7 +213,7 @@ class FetchRoutes:
     def handle_leader(self, assigned: AssignedPartition, now: float) -> None:
         """Stop a partition whose leader has changed or was elected again, to start it there."""
         if assigned.is_running:
-            self.stop(assigned, now)
+            self.stop_fetching(assigned, now)
         else:
             self._on_moved(assigned, now)
 
@@ -241,7 +241,7 @@ class FetchRoutes:
         """Forget the Fetch version of a lost link. `StreamsStopped` names the streams on it."""
         self._programmed.pop(link.id, None)
 
-    # Details
+    # ---- details ----
 
     def _await_leader(self, assigned: AssignedPartition, now: float) -> None:
         topic = assigned.partition.topic

@@ -35,7 +35,7 @@ class Lookup:
         self._absent_until: dict[str, float] = {}  # topics and partitions that brokers deny
         self._done: Callable[[Found | KafkaError], None] | None = None
 
-    def begin(
+    def look_up(
         self,
         wanted: Mapping[TopicPartition, int],
         done: Callable[[Found | KafkaError], None],
@@ -58,7 +58,7 @@ class Lookup:
             self._cluster.forget_error(topic)
         self._look_for_suspects()
         for partition, timestamp in wanted.items():
-            self._query.add(partition, timestamp, now)
+            self._query.add_partition(partition, timestamp, now)
         self._finish_if_complete()
 
     def cancel(self) -> None:

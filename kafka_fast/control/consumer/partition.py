@@ -96,29 +96,7 @@ class Absence(Value, frozen=False):
 
 
 class AssignedPartition:
-    """A partition that is assigned. Control thread; any thread may read the fields.
-
-    Attributes:
-        partition: its name.
-        stream_id: the id of its stream in the data plane. (The user's thread has made the stream.)
-        state: see above. Only `enter`, `fetch`, `stop` and `back_off` change it.
-        since: when it came into this state.
-        error: the error that led into this state; None if none did.
-        node: the node that it is fetched from (RUNNING), or will be (AWAITS_LINK).
-        link_id: the link that it is fetched over; NOWHERE unless RUNNING.
-        until: BACKING_OFF: when that ends.
-        then: BACKING_OFF: called at the end; leads into another state.
-        position: where the next fetch begins. While RUNNING, only the data plane knows it exactly.
-        is_position_told: the user's thread knows this position.
-        validated_epoch: leader epoch under which the position was found valid.
-        seeks: how often the user has moved the position: the upper half of the generation.
-        starts: how often the stream was started since the last seek: the lower half.
-        replica: the replica from which it should be fetched, as its leader said (KIP-392).
-        replica_until: how long `replica` holds.
-        topic_id: the id by which the data plane names the topic; None: it has no name for it yet.
-        is_by_hand: the user assigned it, not the group.
-        absence: set while the brokers deny a partition that was assigned by hand.
-    """
+    """A partition that is assigned. Control thread; any thread may read the fields."""
 
     __slots__ = (
         "_by_state",
@@ -155,28 +133,47 @@ class AssignedPartition:
             by_state: all partitions, each under its state.
         """
         self.partition = partition
+        """Its name."""
         self.stream_id = stream_id
+        """The id of its stream in the data plane. (The user's thread has made the stream.)."""
         self._by_state = by_state
         self.state = FetchState.ASSIGNED
+        """See above. Only `enter`, `fetch`, `begin_stop` and `back_off` change it."""
         self.since = now
+        """When it came into this state."""
         self.error: KafkaError | None = None
+        """The error that led into this state; None if none did."""
         self.node: Node | None = None
+        """The node that it is fetched from (RUNNING), or will be (AWAITS_LINK)."""
         self.link_id = NOWHERE
+        """The link that it is fetched over; NOWHERE unless RUNNING."""
         self.until = NEVER
+        """BACKING_OFF: when that ends."""
         self.then: Callable[[float], None] | None = None
+        """BACKING_OFF: called at the end; leads into another state."""
         self.position: Position | None = None
+        """Where the next fetch begins. While RUNNING, only the data plane knows it exactly."""
         self.is_position_told = False
+        """The user's thread knows this position."""
         self.validated_epoch = NO_EPOCH
+        """Leader epoch under which the position was found valid."""
         self.seeks = 0
+        """How often the user has moved the position: the upper half of the generation."""
         self.starts = 0
+        """How often the stream was started since the last seek: the lower half."""
         self.replica = NO_NODE
+        """The replica from which it should be fetched, as its leader said (KIP-392)."""
         self.replica_until = 0.0
+        """How long `replica` holds."""
         self.topic_id: bytes | None = None
+        """The id by which the data plane names the topic; None: it has no name for it yet."""
         self.is_by_hand = False
+        """The user assigned it, not the group."""
         self.absence: Absence | None = None
+        """Set while the brokers deny a partition that was assigned by hand."""
         by_state[self.state][stream_id] = self
 
-    # Getters
+    # ---- getters ----
 
     @property
     def generation(self) -> int:
@@ -188,7 +185,7 @@ class AssignedPartition:
         """Whether the data plane fetches the partition, or has not said yet that it stopped."""
         return self.state in RUNNING
 
-    # Commands
+    # ---- commands ----
 
     def enter(
         self,
@@ -216,7 +213,7 @@ class AssignedPartition:
         self.link_id = link_id
         self.starts += 1
 
-    def stop(self, now: float) -> None:
+    def begin_stop(self, now: float) -> None:
         """Enter STOPPING, until the data plane says that the stream has stopped."""
         link_id, node = self.link_id, self.node
         self.enter(FetchState.STOPPING, now, node=node)
@@ -236,7 +233,7 @@ class AssignedPartition:
         self.is_position_told = False
         self.validated_epoch = NO_EPOCH
 
-    def remove(self) -> None:
+    def end_assignment(self) -> None:
         """Leave the table of states: the partition is assigned no more."""
         del self._by_state[self.state][self.stream_id]
 
@@ -302,4 +299,4 @@ class AssignedPartitions:
         del self._by_topic[topic][number]
         if not self._by_topic[topic]:
             del self._by_topic[topic]
-        gone.remove()
+        gone.end_assignment()

@@ -81,19 +81,19 @@ class Positions:
             context, on_result=self._handle_epoch_end, on_error=self._handle_validation_refused
         )
 
-    # Getters
+    # ---- getters ----
 
     def why_waiting(self, partition: TopicPartition) -> Reason | None:
         """Return why the leader has not answered a request for a position; None: there is none."""
         return self._lookups.why_waiting(partition) or self._validations.why_waiting(partition)
 
-    # Commands
+    # ---- commands ----
 
     def await_committed(self, assigned: AssignedPartition, now: float) -> None:
         """Let a partition wait for its committed offset, which `set_committed` brings."""
         assigned.enter(FetchState.AWAITS_COMMITTED, now)
 
-    def remove(self, assigned: AssignedPartition) -> None:
+    def drop_requests(self, assigned: AssignedPartition) -> None:
         """Drop the requests for a partition."""
         self._drop_requests(assigned.partition)
 
@@ -110,7 +110,7 @@ class Positions:
         self._drop_requests(assigned.partition)
         assigned.move(None)
         assigned.enter(FetchState.AWAITS_OFFSET, now)
-        self._lookups.add(assigned.partition, timestamp, now)
+        self._lookups.add_partition(assigned.partition, timestamp, now)
 
     def apply_policy(
         self, assigned: AssignedPartition, now: float, *, out_of_range: int | None = None
@@ -124,7 +124,7 @@ class Positions:
         """
         policy = self._policy
         if policy == NONE:
-            self.fail(assigned, _no_position(assigned.partition, out_of_range), now)
+            self.fail_partition(assigned, _no_position(assigned.partition, out_of_range), now)
         elif isinstance(policy, str):
             self.look_up(assigned, policy, now)
         else:
@@ -178,9 +178,9 @@ class Positions:
             self._pass(assigned, now)
         else:
             assigned.enter(FetchState.AWAITS_VALIDATION, now)
-            self._validations.add(assigned.partition, position.epoch, now)
+            self._validations.add_partition(assigned.partition, position.epoch, now)
 
-    def fail(self, assigned: AssignedPartition, error: KafkaError, now: float) -> None:
+    def fail_partition(self, assigned: AssignedPartition, error: KafkaError, now: float) -> None:
         """Enter FAILED: the partition stands still until the user seeks."""
         self._drop_requests(assigned.partition)
         assigned.enter(FetchState.FAILED, now, error=error)
@@ -191,7 +191,7 @@ class Positions:
         for topic in sorted(self._partitions.topics):
             self._cluster.want_topic(topic, now)
 
-    # In
+    # ---- in ----
 
     def _handle_offset(
         self, partition: TopicPartition, timestamp: int, answer: TimeAnswer, now: float
@@ -208,7 +208,7 @@ class Positions:
     def _handle_lookup_refused(
         self, partition: TopicPartition, timestamp: int, error: KafkaError, now: float
     ) -> None:
-        self.fail(self._partitions[partition], error, now)
+        self.fail_partition(self._partitions[partition], error, now)
 
     def _handle_epoch_end(
         self, partition: TopicPartition, epoch: int, answer: EpochAnswer, now: float
@@ -229,7 +229,7 @@ class Positions:
         if isinstance(error, UnsupportedVersionError):
             self._pass(assigned, now)
         else:
-            self.fail(assigned, error, now)
+            self.fail_partition(assigned, error, now)
 
     def handle_truncation(self, assigned: AssignedPartition, end: Position, now: float) -> None:
         """Go back to `end`, where the log was truncated below the position.
@@ -248,7 +248,7 @@ class Positions:
             position=at,
         )
         if self._policy == NONE:
-            self.fail(assigned, error, now)
+            self.fail_partition(assigned, error, now)
             return
         logger.warning("%s", error)
         assigned.move(end)

@@ -104,13 +104,13 @@ class Restarts:
         waiting = self._partitions.in_state(FetchState.BACKING_OFF)
         return min((assigned.until for assigned in waiting), default=NEVER)
 
-    # Commands
+    # ---- commands ----
 
     def forget_failures(self, partition: TopicPartition) -> None:
         """Reset a partition's backoff, because it goes on at another position or topic."""
         self._pace.handle_success(partition)
 
-    def remove(self, partition: TopicPartition) -> None:
+    def forget_backoffs(self, partition: TopicPartition) -> None:
         """Forget a partition's backoffs."""
         self.forget_failures(partition)
         self._moves.handle_success(partition)
@@ -124,7 +124,7 @@ class Restarts:
             if assigned.then is not None:
                 assigned.then(now)
 
-    # In
+    # ---- in ----
 
     def handle_stopped(self, rows: Sequence[StreamRow], now: float) -> None:
         """Start streams again that stopped by command, or because their link is gone."""
@@ -150,8 +150,8 @@ class Restarts:
             read = some_of(sorted(entry.partition for entry in lost))
             logger.warning("topic %r was deleted and created again; read here: %s", topic, read)
         for assigned in lost:
-            self.remove(assigned.partition)
-            self._troubles.forget(assigned.partition)
+            self.forget_backoffs(assigned.partition)
+            self._troubles.forget_subject(assigned.partition)
             self._routes.halt(assigned, now)
             if assigned.state not in AWAITING_COMMITTED:  # there the user has read nothing yet
                 self._positions.suspend(assigned, now)
@@ -216,7 +216,7 @@ class Restarts:
         if is_same and self._partitions.get(partition) is assigned:
             self._carry_out(assigned, row, decision, error, now)
 
-    # Details
+    # ---- details ----
 
     def _begin_work(self, work: Iterator[None], now: float) -> None:
         """Queue work behind earlier work; if there is none, do its first piece at once."""

@@ -37,7 +37,7 @@ class Topics:
         *,
         on_news: Callable[[TopicSettled | TopicFailed | PartitionFailed], None],
     ) -> None:
-        """Start without topics; `want` and `subscribe` add them.
+        """Start without topics; `want_topic` and `subscribe` add them.
 
         Args:
             cluster: knows topics, and what is wrong with them.
@@ -53,7 +53,7 @@ class Topics:
         self._absent: dict[str, LongWait] = {}  # subscribed topics that the brokers deny
         self._fatal: KafkaError | None = None
 
-    # Commands
+    # ---- commands ----
 
     def subscribe(self, topics: frozenset[str]) -> None:
         """Take the names of the topics that the user subscribes to now."""
@@ -61,7 +61,7 @@ class Topics:
         for topic in topics:
             self._cluster.forget_error(topic)
 
-    def want(self, topic: str, now: float) -> None:
+    def want_topic(self, topic: str, now: float) -> None:
         """Ask for a topic whose partitions the user waits for; `TopicSettled` answers."""
         self._awaited[topic] = NEVER
         self._cluster.forget_error(topic)
@@ -72,21 +72,21 @@ class Topics:
             self._settle(topic)
 
     def want_all(self, topics: Iterable[str], now: float) -> None:
-        """Ask for topics as `want` does, in one request."""
+        """Ask for topics as `want_topic` does, in one request."""
         for topic in topics:
-            self.want(topic, now)
+            self.want_topic(topic, now)
 
     def want_anew(self, topics: Iterable[str], now: float) -> None:
-        """Ask for topics as `want` does, in one request, even if they are known."""
+        """Ask for topics as `want_topic` does, in one request, even if they are known."""
         for topic in topics:
             self._cluster.want_anew(topic, now)
-            self.want(topic, now)
+            self.want_topic(topic, now)
 
     def give_up(self, topic: str) -> None:
         """Stop asking for a topic: nobody waits for it any more."""
         self._awaited.pop(topic, None)
 
-    def fail(self, error: KafkaError) -> None:
+    def fail_all(self, error: KafkaError) -> None:
         """Answer all waits for topics with an error, now and from now on."""
         self._fatal = error
         for topic in sorted(self._awaited):
@@ -100,7 +100,7 @@ class Topics:
         for topic, wait in self._absent.items():
             if not wait.is_told:
                 text = f"there is no topic {topic!r} (yet); it is read once there is one"
-                wait.look(now, partial(_say, text))
+                wait.log_if_long(now, partial(_say, text))
         for topic, until in list(self._awaited.items()):
             self._cluster.want_topic(topic, now)
             if self._cluster.error(topic) != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -119,7 +119,7 @@ class Topics:
         looks = (wait.deadline for wait in self._absent.values() if not wait.is_told)
         return min(chain(self._awaited.values(), looks), default=NEVER)
 
-    # In
+    # ---- in ----
 
     def handle_changes(self, changes: ClusterChanges) -> None:
         """Tell the user what new metadata mean for the topics."""

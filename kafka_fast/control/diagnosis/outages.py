@@ -82,7 +82,7 @@ class Outages:
         self._away: dict[int, Outage] = {}
         self._over: dict[int, Outage] = {}  # the last outage of each node that was away before
 
-    # Getters
+    # ---- getters ----
 
     def was_reached(self, key: ConnectionKey) -> bool:
         """Tell whether there was ever a link to the node."""
@@ -97,7 +97,7 @@ class Outages:
         away = (outage for node_id, outage in self._away.items() if node_id != UNKNOWN_NODE)
         return min(map(_look_at, away), default=NEVER)
 
-    # What happens
+    # ---- what happens ----
 
     def note(self, key: ConnectionKey, error: KafkaError, now: float) -> bool:
         """Count a failed or broken connection to a node; return whether to log a WARNING."""

@@ -103,7 +103,7 @@ def of_topic(
     refusal: KafkaError | None = cluster.refusal(topic)
     if refusal is not None:
         return [Reason(f"the brokers answer {refusal}", refusal)]
-    trouble = last_trouble(connections.troubles.of(About.METADATA, since))
+    trouble = last_trouble(connections.troubles.last_of(About.METADATA, since))
     return ([] if trouble is None else [trouble]) or around(connections, now, since)
 
 

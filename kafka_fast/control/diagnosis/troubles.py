@@ -106,25 +106,22 @@ class Reason(NamedTuple):
 
 
 class Trouble(Value, frozen=False):
-    """The last thing that went wrong about one subject.
-
-    Attributes:
-        error: names the node. For an answer it also names the API, its version and the place.
-        began: when the first try of a row failed. All tries of the row ended with this error.
-        at: when the last try of the row failed.
-        tries: how many tries the row has.
-        is_over: a later try succeeded.
-        is_past: the subject is a connection, and has a link again.
-        is_told: the log has it.
-    """
+    """The last thing that went wrong about one subject."""
 
     error: KafkaError
+    """Names the node. For an answer it also names the API, its version and the place."""
     began: float
+    """When the first try of a row failed. All tries of the row ended with this error."""
     at: float
+    """When the last try of the row failed."""
     tries: int = 1
+    """How many tries the row has."""
     is_over: bool = False
+    """A later try succeeded."""
     is_past: bool = False
+    """The subject is a connection, and has a link again."""
     is_told: bool = False
+    """The log has it."""
 
     def __str__(self) -> str:
         if self.tries == 1:
@@ -161,7 +158,7 @@ class Troubles:
         self._last: dict[Subject, Trouble] = {}
         self._explained: dict[int, ProtocolError] = {}  # by link
 
-    # What happens
+    # ---- what happens ----
 
     def note(
         self, subject: Subject, error: KafkaError, now: float, *, is_no_news: bool = False
@@ -216,7 +213,7 @@ class Troubles:
         troubles = (trouble for key, trouble in self._last.items() if _is_bootstrap(key))
         return any(trouble.is_told and _goes_on(trouble, error, now) for trouble in troubles)
 
-    def clear(self, subject: Subject, now: float) -> None:
+    def end_trouble(self, subject: Subject, now: float) -> None:
         """End the trouble of a subject after a success: its next trouble is a new one.
 
         That a trouble is over is logged, if the trouble was.
@@ -230,7 +227,7 @@ class Troubles:
             after = in_seconds(now - trouble.began)
             self._log.info("%s, after %s", what, after, extra=RECOVERY)
 
-    def forget(self, subject: Subject) -> None:
+    def forget_subject(self, subject: Subject) -> None:
         """End the trouble of a subject that is gone. Nothing was mended, so nothing is logged."""
         trouble = self._last.get(subject)
         if trouble is not None:
@@ -278,7 +275,7 @@ class Troubles:
         """Count an answer that could not be read, or that does not fit its request."""
         self.malformed[api] += 1
 
-    # Getters
+    # ---- getters ----
 
     def stats(self) -> dict[str, object]:
         """Return what was counted, as `metrics()` has it."""
@@ -291,14 +288,14 @@ class Troubles:
             "failed_logins": dict(self.failed_logins),
         }
 
-    def of(self, subject: Subject, since: float = LONG_AGO) -> Trouble | None:
+    def last_of(self, subject: Subject, since: float = LONG_AGO) -> Trouble | None:
         """Return the last trouble of a subject, if it was not before `since`."""
         trouble = self._last.get(subject)
         return None if trouble is None or trouble.at < since else trouble
 
     def now(self, subject: Subject, since: float = LONG_AGO) -> Trouble | None:
         """Return the last trouble of a subject, unless it was before `since` or is over."""
-        trouble = self.of(subject, since)
+        trouble = self.last_of(subject, since)
         return None if trouble is None or trouble.is_over or trouble.is_past else trouble
 
     def last(self, since: float, subjects: Iterable[Subject] | None = None) -> Trouble | None:

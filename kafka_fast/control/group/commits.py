@@ -147,7 +147,7 @@ class Commits:
             some = {partition: offsets[partition] for partition in piece}
             commit = Commit(self, some, done, as_member=as_member, skips_unknown=skips_unknown)
             self._commits.append(commit)
-            self.context.requester.begin(commit, [ONLY], deadline=deadline)
+            self.context.requester.open_call(commit, [ONLY], deadline=deadline)
 
     def settle(
         self,
@@ -163,7 +163,7 @@ class Commits:
         """Tell whether it is a commit's turn."""
         return commit is self._commits[0] and not self._is_held()
 
-    def end(self, commit: Commit, error: KafkaError | None, now: float) -> None:
+    def end_commit(self, commit: Commit, error: KafkaError | None, now: float) -> None:
         """Remove a commit that has ended, and call its `done` with the error, or None.
 
         Then callbacks of `settle` are called that had only this commit to wait for.
@@ -326,11 +326,11 @@ class Commit(Call[str, None]):
 
     def handle_done(self, item: str, value: None, now: float) -> None:
         """End the commit: all offsets are committed."""
-        self._group.end(self, None, now)
+        self._group.end_commit(self, None, now)
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
         """End the commit with the error of some offsets."""
-        self._group.end(self, error, now)
+        self._group.end_commit(self, error, now)
 
 
 def _once_all_have_ended(

@@ -91,7 +91,9 @@ class CommittedOffsets:
         """
         requested = None if partitions is None else tuple(partitions)
         if requested is None or len(requested) <= PARTITIONS_PER_REQUEST:
-            return self.context.requester.begin(_FetchOffsets(self, requested, done), [ONLY]).cancel
+            return self.context.requester.open_call(
+                _FetchOffsets(self, requested, done), [ONLY]
+            ).cancel
         return _Pieces(self, in_pieces(requested, PARTITIONS_PER_REQUEST), done).cancel
 
 

@@ -1,7 +1,7 @@
 """The coordinator of one group, with what is specific to groups.
 
 `Coordinators` finds the coordinator and keeps it. Most requests are calls to `target`. The member's
-own requests depend on their order, so they go over the link that `want` returns.
+own requests depend on their order, so they go over the link that `want_link` returns.
 
 Thread: control.
 """
@@ -68,7 +68,7 @@ class GroupCoordinator:
         self._checked = -1  # the last link that was found to offer all NEEDED
         self._coordinators.follow(CoordinatorKind.GROUP, group_id, on_fatal)
 
-    # Getters
+    # ---- getters ----
 
     @property
     def node(self) -> Node | None:
@@ -98,18 +98,18 @@ class GroupCoordinator:
         text = f"its coordinator, {self.node}, answers {trouble}"
         return Reason(text, trouble.error, is_expected=not trouble.is_told)
 
-    # Commands
+    # ---- commands ----
 
-    def want(self, now: float) -> Link | None:
+    def want_link(self, now: float) -> Link | None:
         """Return the ready link to the coordinator; if there is none, work towards one."""
-        link = self._coordinators.want(CoordinatorKind.GROUP, self.group_id, now)
+        link = self._coordinators.want_link(CoordinatorKind.GROUP, self.group_id, now)
         if link is None or link.id == self._checked:
             return link
         try:
             for needed in NEEDED:
                 link.versions.pick(needed)
         except UnsupportedVersionError as error:
-            self._coordinators.refuse(CoordinatorKind.GROUP, self.group_id, error, now)
+            self._coordinators.refuse_coordinator(CoordinatorKind.GROUP, self.group_id, error, now)
             return None
         self._checked = link.id
         return link
@@ -129,10 +129,10 @@ class GroupCoordinator:
         key = self._links.request_key(node.id)
         link = self._links.link_to(key)
         if link is None:
-            self._connections.want(node, key.role, now, self._cluster.cluster_id)
+            self._connections.want_link(node, key.role, now, self._cluster.cluster_id)
         return link
 
-    def ask(
+    def send_request(
         self,
         link: Link,
         body: Request,
@@ -142,16 +142,16 @@ class GroupCoordinator:
         *,
         timeout: float | None = None,
     ) -> int:
-        """Send a member's request over the link that `want` returned.
+        """Send a member's request over the link that `want_link` returned.
 
-        See `InFlightRequests.ask`.
+        See `InFlightRequests.send_request`.
         """
 
         def lost(error: KafkaError, now: float) -> None:
             self.handle_moved(str(error), now)
             handle_failure(error, now)
 
-        return self._connections.requests.ask(
+        return self._connections.requests.send_request(
             link,
             body,
             response_class,
@@ -160,7 +160,7 @@ class GroupCoordinator:
             timeout=self._timeout if timeout is None else timeout,
         )
 
-    # In
+    # ---- in ----
 
     def handle_moved(self, reason: str, now: float) -> None:
         """Look for the coordinator again: the node is not the coordinator, or not reachable."""
@@ -176,7 +176,7 @@ class GroupCoordinator:
 
     def note_success(self, now: float) -> None:
         """Clear the group's trouble: the coordinator answered without an error."""
-        self._connections.troubles.clear(About.GROUP, now)
+        self._connections.troubles.end_trouble(About.GROUP, now)
 
     def handle_error(self, code: int, now: float, what: str) -> bool:
         """Take an error code of the coordinator; return whether it has to be looked for again.

@@ -49,17 +49,14 @@ REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance"})
 
 
 class GroupDescription(Value):
-    """A group as its coordinator describes it.
-
-    Attributes:
-        state: Kafka's name of the state; Dead: there is no such group.
-        topics: topics that members subscribe to or were assigned, whether they exist or not.
-        member_count: the number of members.
-    """
+    """A group as its coordinator describes it."""
 
     state: str = DEAD
+    """Kafka's name of the state; Dead: there is no such group."""
     topics: frozenset[str] = frozenset()
+    """Topics that members subscribe to or were assigned, whether they exist or not."""
     member_count: int = 0
+    """The number of members."""
 
     @property
     def exists(self) -> bool:
@@ -76,7 +73,7 @@ class Descriptions:
     """Asks for the description of one group. Control thread only."""
 
     def __init__(self, context: Context[ConsumerSettings], coordinator: GroupCoordinator) -> None:
-        """Keep the arguments; each `ask` makes its request.
+        """Keep the arguments; each `describe_group` makes its request.
 
         Args:
             context: the consumer's.
@@ -86,7 +83,9 @@ class Descriptions:
         self._requester = context.requester
         self._timeout = context.settings.request_timeout
 
-    def ask(self, done: Callable[[GroupDescription | KafkaError], None]) -> Callable[[], None]:
+    def describe_group(
+        self, done: Callable[[GroupDescription | KafkaError], None]
+    ) -> Callable[[], None]:
         """Ask until there is an answer; return a function that cancels.
 
         Args:
@@ -98,7 +97,7 @@ class Descriptions:
             kind: type[_Describe], on_ended: Callable[[Results[str, GroupDescription], float], None]
         ) -> None:
             call = kind(self._coordinator, timeout=self._timeout, on_ended=on_ended)
-            asked.append(self._requester.begin(call, [ONLY]))
+            asked.append(self._requester.open_call(call, [ONLY]))
 
         def handle_newer(results: Results[str, GroupDescription], now: float) -> None:
             if _needs_classic(results.only()):

@@ -32,7 +32,7 @@ class Heartbeats(Generic[R]):
         *,
         timeout: float,
     ) -> None:
-        """Send no heartbeats before `keep`.
+        """Send no heartbeats before `keep_sending`.
 
         Args:
             requests: the client's requests in flight.
@@ -57,7 +57,7 @@ class Heartbeats(Generic[R]):
         """The link of the heartbeats; None: none are sent."""
         return self._link
 
-    def keep(
+    def keep_sending(
         self,
         link: Link,
         body: Request,
@@ -78,7 +78,7 @@ class Heartbeats(Generic[R]):
             epoch_field: the field with the member's epoch, which the data plane keeps up to date;
                 see `InFlightRequests.start_heartbeats`.
         """
-        self.stop()
+        self.stop_sending()
         self._link = link
         self._token = self._requests.start_heartbeats(
             link,
@@ -111,7 +111,7 @@ class Heartbeats(Generic[R]):
             self._token, self._link, body, response_class, handle, timeout=patience
         )
 
-    def stop(self) -> None:
+    def stop_sending(self) -> None:
         """Send no more heartbeats. An answer that is still to come is dropped."""
         if self._token is not None:
             self._requests.stop_heartbeats(self._token)

@@ -34,37 +34,31 @@ class GroupIdentity(NamedTuple):
 
 
 class RevokeWanted(Value):
-    """Give these partitions up at the next poll; answered by `handle_revoked`.
-
-    Attributes:
-        partitions: the partitions to give up.
-        lost: other members may own them already, so their offsets cannot be committed any more.
-        reason: for the listener's event and the log.
-        membership: `GroupIdentity.number`. The news may wait for a poll for long. If the membership
-            has ended meanwhile, the partitions are lost.
-    """
+    """Give these partitions up at the next poll; answered by `handle_revoked`."""
 
     partitions: frozenset[TopicPartition]
+    """The partitions to give up."""
     lost: bool
+    """Other members may own them already, so their offsets cannot be committed any more."""
     reason: str
+    """For the listener's event and the log."""
     membership: int
+    """`GroupIdentity.number`. The news may wait for a poll for long. If the membership has ended
+    meanwhile, the partitions are lost.
+    """
 
 
 class AssignWanted(Value):
-    """Read these partitions, and no others, from the next poll on; answered by `handle_assigned`.
-
-    Attributes:
-        partitions: all partitions of this member.
-        generation: of the group.
-        reason: for the listener's event and the log.
-        membership: `GroupIdentity.number`. If that membership has ended meanwhile, there is nothing
-            to read.
-    """
+    """Read these partitions and no others from the next poll on; `handle_assigned` answers."""
 
     partitions: frozenset[TopicPartition]
+    """All partitions of this member."""
     generation: int
+    """Of the group."""
     reason: str
+    """For the listener's event and the log."""
     membership: int
+    """`GroupIdentity.number`. If that membership has ended meanwhile, there is nothing to read."""
 
 
 class MemberFailed(Value):
@@ -87,17 +81,14 @@ GroupNews: TypeAlias = RevokeWanted | AssignWanted | MemberFailed | TopicFailed
 
 
 class Subscription(NamedTuple):
-    """What a member wants to read.
-
-    Attributes:
-        topics: names of topics.
-        pattern: the client matches whole names of topics with this.
-        regex: the coordinator matches whole names of topics with this, in RE2's syntax (KIP-848).
-    """
+    """What a member wants to read."""
 
     topics: frozenset[str] = frozenset()
+    """Names of topics."""
     pattern: re.Pattern[str] | None = None
+    """The client matches whole names of topics with this."""
     regex: str | None = None
+    """The coordinator matches whole names of topics with this, in RE2's syntax (KIP-848)."""
 
 
 class Member(Protocol):

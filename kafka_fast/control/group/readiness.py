@@ -30,7 +30,7 @@ class Readiness:
         self._is_paused = False  # overstayed or failed: joins when the user polls
         self._is_fenced = False  # another member has the same instance id: joins no more
 
-    # Getters
+    # ---- getters ----
 
     @property
     def try_at(self) -> float:
@@ -47,7 +47,7 @@ class Readiness:
         """Whether the member stays out until the user polls. Any thread."""
         return self._is_paused
 
-    # What happens
+    # ---- what happens ----
 
     def succeed(self) -> None:
         """Reset the backoff: a try was successful."""

@@ -24,7 +24,7 @@ class Slowness:
     """The rebalance of one member's group that is under way, if there is one."""
 
     def __init__(self, group_id: str, logger: logging.Logger) -> None:
-        """Start without a rebalance; `look` notices one.
+        """Start without a rebalance; `note_state` notices one.
 
         Args:
             group_id: the group.
@@ -37,10 +37,10 @@ class Slowness:
 
     @property
     def deadline(self) -> float:
-        """When `look` has something to do."""
+        """When `note_state` has something to do."""
         return self._warn_at
 
-    def look(self, now: float, *, is_rebalancing: bool, waits_for: Callable[[], str]) -> None:
+    def note_state(self, now: float, *, is_rebalancing: bool, waits_for: Callable[[], str]) -> None:
         """Record when a rebalance begins or ends, and warn once if it is slow.
 
         Args:

@@ -68,25 +68,22 @@ PARTITIONS_AT_ONCE = 500
 
 
 class _Merge(Value, frozen=False, eq=False):
-    """An answer that is being taken in.
-
-    Attributes:
-        ask: what was asked.
-        version: of the answer.
-        flipped: the nodes that have come or gone with it.
-        changes: what the present part has changed.
-        steps: takes in one topic after the other.
-        unresolved: topics that have to be asked for again soon.
-        is_fruitful: any part has changed something.
-    """
+    """An answer that is being taken in."""
 
     ask: Ask
+    """What was asked."""
     version: int
+    """Of the answer."""
     flipped: AbstractSet[int]
+    """The nodes that have come or gone with it."""
     changes: ClusterChanges
+    """What the present part has changed."""
     steps: Iterator[int] = field(factory=lambda: iter(()))
+    """Takes in one topic after the other."""
     unresolved: set[str] = field(factory=set)
+    """Topics that have to be asked for again soon."""
     is_fruitful: bool = False
+    """Any part has changed something."""
 
 
 class Cluster(Topology):
@@ -133,7 +130,7 @@ class Cluster(Topology):
         # When the first request after the last usable answer became due.
         self._unanswered_since: float | None = None
 
-    # Getters
+    # ---- getters ----
 
     @property
     def generation(self) -> int:
@@ -183,7 +180,7 @@ class Cluster(Topology):
             return NEVER
         return since + self._rebootstrap_trigger
 
-    # Commands
+    # ---- commands ----
 
     def excuse(self, until: float) -> None:
         """Do not count the time until then: brokers have announced that they will not answer."""
@@ -196,7 +193,7 @@ class Cluster(Topology):
         A caller that waits for a topic with an error calls this again: the topic is then asked
         for once more, at the pace of retries.
         """
-        self._schedule.want(topic, now)
+        self._schedule.want_topic(topic, now)
         unusable = topic not in self._topics or topic in self._errors
         if unusable and not self._schedule.is_asking(topic):
             self._schedule.ask_again(topic)
@@ -245,7 +242,7 @@ class Cluster(Topology):
         self._schedule.start_over()
         return self._finish(changes)
 
-    # Out
+    # ---- out ----
 
     def poll_request(self, now: float) -> MetadataRequest | None:
         """Return the metadata request that is due; None if none is.
@@ -272,7 +269,7 @@ class Cluster(Topology):
         self._note_unanswered(now)
         return now >= self.rebootstrap_deadline()
 
-    # In
+    # ---- in ----
 
     def handle_failure(self, now: float) -> None:
         """Ask for the topics of the request in flight again, after a backoff: no answer came."""
@@ -425,7 +422,7 @@ class Cluster(Topology):
             self._take_leaders(self._topics[name], list(taken.values()), changes)
         return self._finish(changes)
 
-    # The parts of an answer
+    # ---- the parts of an answer ----
 
     def _refusal(
         self, response: MetadataResponse, nodes: dict[int, Node], changes: ClusterChanges

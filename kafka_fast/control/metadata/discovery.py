@@ -78,9 +78,9 @@ class Discovery(Call[str, ClusterChanges]):
         self._on_fatal = on_fatal
         self._request: MetadataRequest | None = None  # the one that has no answer yet
         self._asked_again_at = LONG_AGO  # because a node lets nobody in
-        self._open = requester.begin(self)
+        self._open = requester.open_call(self)
 
-    # Time
+    # ---- time ----
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
@@ -108,7 +108,7 @@ class Discovery(Call[str, ClusterChanges]):
             self._asked_again_at = now
             self._cluster.request_refresh(f"{self._connections.oldest_try()[0]} lets nobody in")
         if ONLY not in self._open and self._cluster.request_deadline() <= now:
-            self._open.add(ONLY)
+            self._open.add_item(ONLY)
 
     def _ask_again_at(self) -> float:
         """Return when metadata are asked for because a node lets nobody in.
@@ -119,7 +119,7 @@ class Discovery(Call[str, ClusterChanges]):
         _, since = self._connections.oldest_try()
         return max(since + SILENT_NODE_PATIENCE, self._asked_again_at + ASK_AGAIN_AFTER)
 
-    # What changed
+    # ---- what changed ----
 
     def rebootstrap(self, reason: str, now: float) -> None:
         """Forget the nodes and begin again at bootstrap.servers (KIP-899)."""
@@ -128,7 +128,7 @@ class Discovery(Call[str, ClusterChanges]):
         self._request = None
         changes = self._cluster.rebootstrap()
         for node in changes.nodes_removed:
-            self._connections.forget(node.id, "beginning again at bootstrap.servers", now)
+            self._connections.close_node(node.id, "beginning again at bootstrap.servers", now)
         self._connections.want_bootstrap(now)
 
     def handle_lost(self, link: Link) -> None:
@@ -154,12 +154,12 @@ class Discovery(Call[str, ClusterChanges]):
             self.rebootstrap("a broker asked for it", now)
             return
         for old, _ in changes.nodes_readdressed:
-            self._connections.forget(old.id, "it moved to another address", now)
+            self._connections.close_node(old.id, "it moved to another address", now)
         for node in changes.nodes_removed:
-            self._connections.forget(node.id, "it left the cluster", now)
+            self._connections.close_node(node.id, "it left the cluster", now)
         self._on_changes(changes, now)
 
-    # The call
+    # ---- the call ----
 
     def settle_unsent(self, item: str, now: float) -> Meaning[ClusterChanges] | None:
         """Take the due request from the cluster; none may be due any more.
@@ -188,7 +188,7 @@ class Discovery(Call[str, ClusterChanges]):
             has_nodes=any(not link.key.is_bootstrap for link in self._connections.links.ready),
         )
         if changes.failure is None:
-            self._connections.troubles.clear(About.METADATA, source.now)
+            self._connections.troubles.end_trouble(About.METADATA, source.now)
             self._outages.handle_nodes({node.id for node in self._cluster.nodes}, source.now)
         else:
             error = _said_by(source.node, changes.failure)

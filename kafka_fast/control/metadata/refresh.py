@@ -96,7 +96,7 @@ class RefreshSchedule:
         self._topic_gate = _Gate(backoff)
         self._failure_gate = _Gate(backoff)
 
-    # Getters
+    # ---- getters ----
 
     @property
     def in_flight(self) -> Ask | None:
@@ -132,9 +132,9 @@ class RefreshSchedule:
         expires_at = LONG_AGO if self._full_reason is not None else self._last_full + self._max_age
         return max(expires_at, self._full_gate.opens_at)
 
-    # Commands
+    # ---- commands ----
 
-    def want(self, topic: str, now: float) -> None:
+    def want_topic(self, topic: str, now: float) -> None:
         """Ask for `topic` from now on; the first time, at once."""
         if topic not in self._last_used:
             self._new[topic] = None
@@ -162,7 +162,7 @@ class RefreshSchedule:
 
         Only the gate of failures holds this back.
         """
-        self.want(topic, now)
+        self.want_topic(topic, now)
         self._new[topic] = None
         self._outdated.add(topic)
 
@@ -197,7 +197,7 @@ class RefreshSchedule:
         self._in_flight = None
         self._last_full = None
 
-    # Out
+    # ---- out ----
 
     def poll(self, now: float) -> Ask | None:
         """Return the request that is due, which then counts as in flight; None if none is."""
@@ -222,7 +222,7 @@ class RefreshSchedule:
         self._in_flight = ask
         return ask
 
-    # In
+    # ---- in ----
 
     def handle_topic(self, topic: str) -> None:
         """Count a topic of an answer as up to date, unless it was asked for anew meanwhile."""

@@ -54,7 +54,7 @@ class Topology:
         self._left: dict[str, bytes] = {}  # topics of the cluster before this one, and their ids
         self._answers: Counter[str] = Counter()  # answers so far, by topic
 
-    # Getters
+    # ---- getters ----
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -148,7 +148,7 @@ class Topology:
             return TopicSettled(topic, self.refusal(topic))
         return None
 
-    # News
+    # ---- news ----
 
     def _replace_nodes(self, nodes: dict[int, Node], changes: ClusterChanges) -> AbstractSet[int]:
         """Take the new list of nodes; return the ids of those that have come or gone."""

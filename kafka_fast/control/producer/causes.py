@@ -101,7 +101,7 @@ class Causes:
             return fatal if isinstance(fatal, BrokerError) else broker_error(code, str(fatal))
         if detail is not None:
             return told(code, partition, detail, index, records)
-        trouble = self._connections.troubles.of(partition, since)
+        trouble = self._connections.troubles.last_of(partition, since)
         error = None if trouble is None or trouble.began > until + GRACE else trouble.error
         # A batch that comes too early in the sequence was refused because another one was.
         if isinstance(error, BrokerError) and code in (

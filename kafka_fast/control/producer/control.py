@@ -148,7 +148,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
         """Tell whether the log already says what records wait for. Any thread."""
         return self._unsent.is_told
 
-    # Commands of the callers
+    # ---- commands of the callers ----
 
     def want_topic(self, topic: str, now: float) -> None:
         """Ask for a topic that a caller waits for; `TopicSettled` answers."""
@@ -173,18 +173,18 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
         """Stop asking for a topic: nobody waits for it any more."""
         self._awaited.discard(topic)
 
-    # Time
+    # ---- time ----
 
     def _tick(self, now: float) -> None:
         if self.fatal is not None:
             return
         self._connect_to_leaders(now)
         if self._settings.enable_idempotence:
-            self.identity.want()
+            self.identity.want_identity()
         if not any(True for _ in self._unsendable()):
-            self._unsent.end()
+            self._unsent.end_wait()
         elif not self._unsent.is_told:
-            self._unsent.look(now, self._describe_unsent)
+            self._unsent.log_if_long(now, self._describe_unsent)
 
     def _connect_to_leaders(self, now: float) -> None:
         """Have a link made to each node to which queues with data need one."""
@@ -215,7 +215,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
             return NEVER
         return self._unsent.deadline
 
-    # Out and in
+    # ---- out and in ----
 
     def _poll_own(self) -> ProducerCommand | None:
         return self.routes.poll_command()
@@ -232,13 +232,13 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
             case _:
                 assert_never(event)
 
-    # Links and metadata
+    # ---- links and metadata ----
 
     def _want_route(self, queue_id: int, now: float) -> None:
         if self.fatal is not None:
             self._commands.append(self._give_up(queue_id, self.fatal))
             return
-        self.routes.want(queue_id)
+        self.routes.route_queue(queue_id)
         queue = self.routes.queue(queue_id)
         self.cluster.want_topic(queue.topic, now)
         if queue.awaited_node == NO_LEADER:
@@ -265,7 +265,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
             if self.cluster.partition_count(topic) is not None:
                 self._set_up(topic, now)
         for topic in changes.expired_topics:
-            self.limits.forget(topic)
+            self.limits.forget_topic(topic)
             self._limit_batches(topic)
         self.limits.renew(now)
         self.lost_partitions.handle_answer(now)
@@ -276,7 +276,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
     def _leave_cluster(self) -> None:
         """Get another producer id: in another cluster this one belongs to somebody else."""
         if self.identity.identity is not None:
-            self.identity.forget()
+            self.identity.replace_identity()
             self._commands.append(SetProducerId(-1, -1))
 
     def _topics_anew(self, changes: ClusterChanges) -> set[str]:
@@ -295,10 +295,10 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
         """Forget what is known of the logs of a topic that was deleted and created again."""
         queues = self.routes.queues_of(topic)
         self._new_leaders.update(queue.id for queue in queues)
-        self.limits.forget(topic)
+        self.limits.forget_topic(topic)
         self._limit_batches(topic)
         for queue in queues:
-            self.troubles.forget(TopicPartition(topic, queue.partition))
+            self.troubles.forget_subject(TopicPartition(topic, queue.partition))
         self.routes.restart(topic)
 
     def _set_up(self, topic: str, now: float) -> None:
@@ -335,7 +335,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
 
     def _refuse_link(self, link: Link, error: UnsupportedVersionError, now: float) -> None:
         """Close a link that cannot carry Produce requests, and fail: the next would not either."""
-        self.connections.refuse(link, error, now)
+        self.connections.refuse_link(link, error, now)
         self._handle_fatal(error)
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
@@ -351,7 +351,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
         self._begun.discard(key.node_id)
         super().handle_connect_failed(key, failed, now)
 
-    # Producer id and epoch
+    # ---- producer id and epoch ----
 
     def _handle_identity(self, identity: ProducerIdentity, now: float) -> None:
         self._commands.append(SetProducerId(identity.producer_id, identity.epoch))
@@ -372,7 +372,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
         code = error.code if isinstance(error, BrokerError) else ErrorCode.UNSUPPORTED_VERSION
         return FailQueue(queue_id, code)
 
-    # Failures
+    # ---- failures ----
 
     def _handle_report(
         self, report: QueueReport, now: float, new: ProducerIdentity | None = None
@@ -425,7 +425,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
         if self.limits.is_settled(topic, smallest, now):
             return False
         self._waiting_for_limits[queue_id] = report
-        self.limits.ask(topic, now)
+        self.limits.ask_limits(topic, now)
         return True
 
     def _learn_limit(self, report: QueueReport, topic: str, now: float) -> int:

@@ -43,7 +43,7 @@ class IdentityKeeper(Call[str, ProducerIdentity]):
         on_identity: Callable[[ProducerIdentity, float], None],
         on_fatal: Callable[[KafkaError], None],
     ) -> None:
-        """Start without an identity; `want` asks for the first one.
+        """Start without an identity; `want_identity` asks for the first one.
 
         Args:
             context: the producer's.
@@ -54,22 +54,22 @@ class IdentityKeeper(Call[str, ProducerIdentity]):
         self._on_identity = on_identity
         self._on_fatal = on_fatal
         self._identity: ProducerIdentity | None = None
-        self._wanted = context.requester.begin(self)
+        self._wanted = context.requester.open_call(self)
 
     @property
     def identity(self) -> ProducerIdentity | None:
         """The producer id and epoch of new batches; None while there are none."""
         return self._identity
 
-    def want(self) -> None:
+    def want_identity(self) -> None:
         """Ask for a producer id, if there is none."""
         if self._identity is None and ONLY not in self._wanted:
-            self._wanted.add(ONLY)
+            self._wanted.add_item(ONLY)
 
-    def forget(self) -> None:
+    def replace_identity(self) -> None:
         """Ask for another producer id."""
         self._identity = None
-        self.want()
+        self.want_identity()
 
     def bump(self, now: float) -> ProducerIdentity | None:
         """Take the next epoch; None if the epochs are used up and a new id has to come first."""
@@ -77,13 +77,13 @@ class IdentityKeeper(Call[str, ProducerIdentity]):
             return None
         epoch = self._identity.epoch + 1
         if epoch >= LAST_EPOCH:
-            self.forget()
+            self.replace_identity()
             return None
         self._identity = ProducerIdentity(self._identity.producer_id, epoch)
         self._on_identity(self._identity, now)
         return self._identity
 
-    # The call
+    # ---- the call ----
 
     def subject(self, item: str) -> About:
         """Keep troubles under `About.PRODUCER_ID`."""

@@ -85,7 +85,7 @@ class TopicLimits:
         *,
         on_settled: Callable[[str, float], None],
     ) -> None:
-        """Start without limits; `ask` gets those of a topic.
+        """Start without limits; `ask_limits` gets those of a topic.
 
         Args:
             context: the producer's.
@@ -98,7 +98,7 @@ class TopicLimits:
         self._topics: dict[str, _Topic] = {}
         self._asking: OpenCall[str, dict[str, int]] | None = None  # the latest call
 
-    # Getters
+    # ---- getters ----
 
     def limit(self, topic: str, code: int) -> int | None:
         """Return the topic's setting for an error code; None if unknown. Any thread."""
@@ -125,9 +125,9 @@ class TopicLimits:
         was_changed = min(known.told.values(), default=0) >= refused_size and age >= ASK_AGAIN
         return age < self._max_age and not was_changed
 
-    # Commands
+    # ---- commands ----
 
-    def ask(self, topic: str, now: float) -> None:
+    def ask_limits(self, topic: str, now: float) -> None:
         """Ask for a topic's limits, unless that is under way. `on_settled` is called at the end."""
         known = self._topics.get(topic)
         if known is None or known.is_settled:
@@ -135,10 +135,10 @@ class TopicLimits:
             self._topics[topic] = _Topic(now, learnt=learnt)
             deadline = now + LIMIT_PATIENCE
             if self._asking is not None and self._asking.deadline == deadline:
-                self._asking.add(topic)  # one request for all topics of a turn
+                self._asking.add_item(topic)  # one request for all topics of a turn
             else:
                 call = _DescribeTopic(self._settle, timeout=self._timeout)
-                self._asking = self._requester.begin(call, [topic], deadline=deadline)
+                self._asking = self._requester.open_call(call, [topic], deadline=deadline)
 
     def learn(self, topic: str, refused: Sequence[BatchRow], now: float) -> BatchLimit:
         """Return how large batches may be, after some were refused as too large."""
@@ -151,7 +151,7 @@ class TopicLimits:
         known.learnt = limit if known.learnt is None else known.learnt.lowered_to(limit)
         return known.learnt
 
-    def forget(self, topic: str) -> None:
+    def forget_topic(self, topic: str) -> None:
         """Forget a topic's limits: another topic has its name."""
         known = self._topics.pop(topic, None)
         if known is not None and not known.is_settled:
@@ -162,9 +162,9 @@ class TopicLimits:
         for topic, known in list(self._topics.items()):
             is_old = known.is_settled and now - known.asked_at >= self._max_age
             if known.learnt is not None and is_old:
-                self.ask(topic, now)
+                self.ask_limits(topic, now)
 
-    # In
+    # ---- in ----
 
     def _settle(self, topic: str, told: dict[str, int], now: float) -> None:
         known = self._topics[topic]

@@ -74,7 +74,7 @@ class Routes:
         self._versions: dict[int, int] = {}  # link id -> version of its Produce requests
         self._commands: deque[ProducerCommand] = deque()
 
-    # Getters
+    # ---- getters ----
 
     def queue(self, queue_id: int) -> Queue:
         """Return a queue by its id."""
@@ -122,7 +122,7 @@ class Routes:
         """Return the next thing to do; None if there is nothing."""
         return self._commands.popleft() if self._commands else None
 
-    # In
+    # ---- in ----
 
     def set_up(self, topic: str) -> list[tuple[Link, UnsupportedVersionError]]:
         """Bring the topic's queues, names and routes in line with the cluster's metadata.
@@ -219,7 +219,7 @@ class Routes:
         prefix = frame.produce_prefix(version, self._client_id, None, self._acks, self._timeout_ms)
         self._commands.append(ProgramProduce(link.id, version, prefix))
 
-    def want(self, queue_id: int) -> None:
+    def route_queue(self, queue_id: int) -> None:
         """Send a queue with data over the link to its leader, or have it wait for that link."""
         queue = self._queues[queue_id]
         self._put(queue, NOWHERE)

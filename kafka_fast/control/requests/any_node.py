@@ -43,7 +43,7 @@ class AnyNodes:
     def __init__(
         self, settings: CommonSettings, cluster: Cluster, connections: Connections
     ) -> None:
-        """Take what knows nodes and opens connections; `want` opens the first one.
+        """Take what knows nodes and opens connections; `want_link` opens the first one.
 
         Args:
             settings: the client's configuration.
@@ -72,7 +72,7 @@ class AnyNodes:
         return min(
             links,
             key=lambda link: (
-                self._connections.requests.load(link),
+                self._connections.requests.waiting_on(link),
                 link.key.is_bootstrap,
                 link.id,
             ),
@@ -99,7 +99,7 @@ class AnyNodes:
         patient = self._is_connecting(candidates) and self._more_at != NEVER
         return min(opens_at, max(retry_at, self._more_at) if patient else retry_at)
 
-    def want(
+    def want_link(
         self, now: float, silent: Collection[int] = (), paused: Collection[int] = ()
     ) -> Link | None:
         """Return a link; if there is none, have one opened.
@@ -131,7 +131,7 @@ class AnyNodes:
         first = min(idle, key=self._connections.retry_at)
         node = self._cluster.node(first.node_id)
         if node is not None:
-            self._connections.want(node, first.role, now, self._cluster.cluster_id)
+            self._connections.want_link(node, first.role, now, self._cluster.cluster_id)
         else:
             self._tell_of_servers()
             self._connections.want_bootstrap(now, first)

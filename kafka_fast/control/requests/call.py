@@ -56,39 +56,40 @@ ONLY = "ONLY"
 
 
 class Call(ABC, Generic[K, V]):
-    """One kind of request. Subclasses say what is sent, and read the answers.
-
-    Attributes:
-        request_class: the message class of the request.
-        response_class: the message class of the answer.
-        target: where the items go.
-        timeout: seconds that a node has for one try (request.timeout.ms).
-        read_later: an array of the answer that `read` gets as an iterator; see `Message.decode`.
-        max_tries: how many tries of one item may fail; None: as many as the deadline allows.
-        is_repeatable: an item may be sent again after its connection broke. Then nobody knows
-            whether the first try was carried out.
-        waits_for_answer: an item in flight at the call's deadline ends later, with its answer or
-            its connection. Until then nobody knows whether it was carried out.
-        is_slow: a node may work on it for long. The call goes over a connection of `Role.SLOW`, so
-            that no other request waits behind it. A try that takes longer than `timeout` closes
-            this connection. Not for `AnyNode` and coordinators.
-        beside_after: seconds without an answer after which another node is asked as well. The
-            first answer counts. For `AnyNode` only.
-    """
+    """One kind of request. Subclasses say what is sent, and read the answers."""
 
     request_class: ClassVar[type[Request]]
+    """The message class of the request."""
     response_class: ClassVar[type[Response]]
+    """The message class of the answer."""
     read_later: ClassVar[str | None] = None
+    """An array of the answer that `read` gets as an iterator; see `Message.decode`."""
     max_tries: int | None = None
+    """How many tries of one item may fail; None: as many as the deadline allows."""
     is_repeatable: bool = True
+    """An item may be sent again after its connection broke. Then nobody knows whether the first try
+    was carried out.
+    """
     waits_for_answer: bool = False
+    """An item in flight at the call's deadline ends later, with its answer or its connection. Until
+    then nobody knows whether it was carried out.
+    """
     is_slow: bool = False
+    """A node may work on it for long. The call goes over a connection of `Role.SLOW`, so that no
+    other request waits behind it. A try that takes longer than `timeout` closes this connection.
+    Not for `AnyNode` and coordinators.
+    """
     beside_after: float = NEVER
+    """Seconds without an answer after which another node is asked as well. The first answer counts.
+    For `AnyNode` only.
+    """
 
     def __init__(self, target: Target[K], *, timeout: float) -> None:
         """Take where the call goes, and how long one try may last."""
         self.target = target
+        """Where the items go."""
         self.timeout = timeout
+        """Seconds that a node has for one try (request.timeout.ms)."""
 
     @property
     def api(self) -> str:

@@ -64,12 +64,12 @@ LOOK_AGAIN_AFTER = 3.0
 class CallSender(Protocol):
     """What `Coordinators` needs of the requester."""
 
-    def begin(
+    def open_call(
         self, call: Call[K, V], items: Sequence[K] | None = None, *, deadline: float = NEVER
     ) -> OpenCall[K, V]:
         """Ask about these items until each is answered, refused, given up or too late."""
 
-    def refuse(
+    def fail_items(
         self, concerns: Callable[[Target[Any], Any], bool], error: KafkaError, now: float
     ) -> None:
         """Fail the items that will never be answered."""
@@ -165,7 +165,7 @@ class Coordinators:
         *,
         timeout: float,
     ) -> None:
-        """Take what look-ups and links need; nothing is looked up before `want`.
+        """Take what look-ups and links need; nothing is looked up before `want_link`.
 
         Args:
             requester: sends the look-ups; fails the items that wait for a refused coordinator.
@@ -187,7 +187,7 @@ class Coordinators:
         # Known coordinators to which there is no link yet: when each is looked up again.
         self._linkless: dict[tuple[CoordinatorKind, str], float] = {}
 
-    # Getters
+    # ---- getters ----
 
     def node(self, kind: CoordinatorKind, key: str) -> Node | None:
         """Return the coordinator, if it is known."""
@@ -219,25 +219,25 @@ class Coordinators:
         """Return when `tick` has something to do that no event announces."""
         return min(self._linkless.values(), default=NEVER)
 
-    # Commands
+    # ---- commands ----
 
     def follow(
         self, kind: CoordinatorKind, key: str, on_refused: Callable[[KafkaError], None]
     ) -> None:
-        """Look for a coordinator again as soon as it is lost, without waiting for `want`.
+        """Look for a coordinator again as soon as it is lost, without waiting for `want_link`.
 
-        This begins with the first `want`. A member calls `want` only at its next try. By then the
-        coordinator is found.
+        This begins with the first `want_link`. A member calls that only at its next try, and by
+        then the coordinator is found.
 
         Args:
             kind: the kind of coordinator.
             key: what it coordinates.
             on_refused: called with why this client has no coordinator. The search then ends until
-                the next `want`.
+                the next `want_link`.
         """
         self._followers[kind, key] = on_refused
 
-    def want(self, kind: CoordinatorKind, key: str, now: float) -> Link | None:
+    def want_link(self, kind: CoordinatorKind, key: str, now: float) -> Link | None:
         """Return the ready link to a coordinator; if there is none, work towards one."""
         if (kind, key) in self._followers:
             self._wanted.add((kind, key))
@@ -248,7 +248,7 @@ class Coordinators:
         link = self.link(kind, key)
         if link is None:
             self._linkless.setdefault((kind, key), now + SILENT_NODE_PATIENCE)
-            self._connections.want(node, Role.COORDINATOR, now, self._cluster.cluster_id)
+            self._connections.want_link(node, Role.COORDINATOR, now, self._cluster.cluster_id)
         return link
 
     def look_again(self, kind: CoordinatorKind, key: str) -> None:
@@ -274,11 +274,11 @@ class Coordinators:
                 on_found=lambda name, node, now: self._handle_found(kind, name, node, now),
                 on_refused=lambda name, error, now: self._refuse(kind, name, error, now),
             )
-            lookups = self._lookups[kind] = self._requester.begin(call)
+            lookups = self._lookups[kind] = self._requester.open_call(call)
         if key not in lookups:
-            lookups.add(key, not_before=self._pace.ready_at((kind, key)))
+            lookups.add_item(key, not_before=self._pace.ready_at((kind, key)))
 
-    # In
+    # ---- in ----
 
     def handle_moved(
         self, kind: CoordinatorKind, key: str, reason: str, now: float, *, by: int | None = None
@@ -309,7 +309,9 @@ class Coordinators:
             if failed == _key(node):
                 self.handle_moved(kind, key, str(error), now)
 
-    def refuse(self, kind: CoordinatorKind, key: str, error: KafkaError, now: float) -> None:
+    def refuse_coordinator(
+        self, kind: CoordinatorKind, key: str, error: KafkaError, now: float
+    ) -> None:
         """Forget a coordinator that this client cannot use; fail the items that wait for it."""
         self._nodes.pop((kind, key), None)
         self._refuse(kind, key, error, now)
@@ -320,10 +322,10 @@ class Coordinators:
             logger.info("%s %s: its coordinator is %s", noun(kind), key, node)
         self._nodes[kind, key] = node
         if (kind, key) in self._wanted:
-            self.want(kind, key, now)  # a follower waits for the link
+            self.want_link(kind, key, now)  # a follower waits for the link
 
     def _refuse(self, kind: CoordinatorKind, key: str, error: KafkaError, now: float) -> None:
-        """Fail the items that wait for this coordinator. The next `want` looks for it again."""
+        """Fail the items that wait for this coordinator; the next `want_link` looks for it."""
         self._pace.handle_failure((kind, key), now)
 
         def concerns(target: Target[Any], item: Any) -> bool:
@@ -331,7 +333,7 @@ class Coordinators:
                 return False
             return target.name(item) == key
 
-        self._requester.refuse(concerns, error, now)
+        self._requester.fail_items(concerns, error, now)
         self._wanted.discard((kind, key))
         if (kind, key) in self._followers:
             self._followers[kind, key](error)

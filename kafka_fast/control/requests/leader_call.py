@@ -42,7 +42,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         on_result: Callable[[TopicPartition, D, R, float], None],
         on_error: Callable[[TopicPartition, D, KafkaError, float], None],
     ) -> None:
-        """Open a call without partitions; `add` asks about them.
+        """Open a call without partitions; `add_partition` asks about them.
 
         Args:
             context: the client's.
@@ -55,7 +55,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         self._on_error = on_error
         self._details: dict[TopicPartition, D] = {}
         self._counts: Counter[str] = Counter()  # partitions in `_details`, by topic
-        self._open = context.requester.begin(self)
+        self._open = context.requester.open_call(self)
 
     def __contains__(self, partition: TopicPartition) -> bool:
         """Tell whether this partition waits for an answer."""
@@ -70,12 +70,12 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         """Return why a partition still waits for an answer; None if it does not. Any thread."""
         return self._open.why_waiting(partition)
 
-    def add(self, partition: TopicPartition, detail: D, now: float) -> None:
+    def add_partition(self, partition: TopicPartition, detail: D, now: float) -> None:
         """Ask about a partition. An answer to an earlier request about it no longer counts."""
         if partition not in self._details:
             self._counts[partition.topic] += 1
         self._details[partition] = detail
-        self._open.add(partition)
+        self._open.add_item(partition)
         self._cluster.want_topic(partition.topic, now)
 
     def discard(self, partition: TopicPartition) -> None:
@@ -90,7 +90,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
             del self._counts[partition.topic]
         return self._details.pop(partition)
 
-    # The call
+    # ---- the call ----
 
     @abstractmethod
     def request(

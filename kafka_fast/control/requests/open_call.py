@@ -22,21 +22,7 @@ V = TypeVar("V")
 
 
 class Item(Generic[K]):
-    """An item that is open. A call may have thousands, so this is a plain class.
-
-    Attributes:
-        key: the item, as the call names it.
-        not_before: when it may be tried again.
-        is_seen: a tick has looked at it in this round, and worked towards the link it needs.
-        tries: how often it was sent.
-        failures: how many tries in a row failed.
-        round: counts the tries that have ended. An answer to a former round is dropped.
-        in_flight: requests of this round that may still be answered.
-        asked: the links of these requests.
-        beside_at: when another node is asked beside the silent one.
-        refusal: why the last try failed.
-        refused_by: the node that refused it; None: no node did, the connection broke.
-    """
+    """An item that is open. A call may have thousands, so this is a plain class."""
 
     __slots__ = (
         "asked",
@@ -54,16 +40,27 @@ class Item(Generic[K]):
 
     def __init__(self, key: K, not_before: float) -> None:
         self.key = key
+        """The item, as the call names it."""
         self.not_before = not_before
+        """When it may be tried again."""
         self.is_seen = False
+        """A tick has looked at it in this round, and worked towards the link it needs."""
         self.tries = 0
+        """How often it was sent."""
         self.failures = 0
+        """How many tries in a row failed."""
         self.round = 0
+        """Counts the tries that have ended. An answer to a former round is dropped."""
         self.in_flight = 0
+        """Requests of this round that may still be answered."""
         self.asked: tuple[int, ...] = ()
+        """The links of these requests."""
         self.beside_at = NEVER
+        """When another node is asked beside the silent one."""
         self.refusal: KafkaError | None = None
+        """Why the last try failed."""
         self.refused_by: int | None = None
+        """The node that refused it; None: no node did, the connection broke."""
 
     def begin_try(self, link: Link, beside_at: float) -> None:
         """Count a try over a link, and set when another node is asked beside this one."""
@@ -92,7 +89,7 @@ class Try(Value, Generic[K], eq=False):
 class Keeper(Protocol):
     """What `OpenCall` needs of the requester."""
 
-    def keep(self, call: OpenCall[K, V]) -> None:
+    def keep_open(self, call: OpenCall[K, V]) -> None:
         """Keep a call among the open ones, if it has an item."""
 
     def why_waiting(self, call: OpenCall[K, V], key: K) -> Reason | None:
@@ -100,12 +97,12 @@ class Keeper(Protocol):
 
 
 class OpenCall(Generic[K, V]):
-    """A call and its open items. `Requester.begin` makes it."""
+    """A call and its open items. `Requester.open_call` makes it."""
 
     def __init__(
         self, keeper: Keeper, call: Call[K, V], deadline: float, *, is_spreading: bool
     ) -> None:
-        """Start without items; `add` brings them.
+        """Start without items; `add_item` brings them.
 
         Args:
             keeper: the requester.
@@ -139,7 +136,7 @@ class OpenCall(Generic[K, V]):
         """Iterate over the open items."""
         return iter(list(self.items))
 
-    def add(self, key: K, *, not_before: float = LONG_AGO) -> None:
+    def add_item(self, key: K, *, not_before: float = LONG_AGO) -> None:
         """Ask about one more item. If it is open already, an answer on its way no longer counts.
 
         Args:
@@ -147,7 +144,7 @@ class OpenCall(Generic[K, V]):
             not_before: when it may be sent first.
         """
         self.items[key] = self.unsent[key] = Item(key, not_before)
-        self._keeper.keep(self)
+        self._keeper.keep_open(self)
 
     def discard(self, key: K) -> None:
         """Ask no more about an item. An answer on its way is dropped."""

@@ -85,7 +85,7 @@ class Requester:
         self._open: dict[OpenCall[Any, Any], None] = {}  # in the order in which they came
         self._ticked_at = LONG_AGO
 
-    # Getters
+    # ---- getters ----
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces.
@@ -135,9 +135,9 @@ class Requester:
         who = f"{noun} answers " if isinstance(refusal, BrokerError) else ""
         return Reason(f"{who}{refusal}", refusal)
 
-    # Commands
+    # ---- commands ----
 
-    def begin(
+    def open_call(
         self, call: Call[K, V], items: Sequence[K] | None = None, *, deadline: float = NEVER
     ) -> OpenCall[K, V]:
         """Ask about these items until each is answered, refused, given up or too late.
@@ -151,18 +151,18 @@ class Requester:
         is_spreading = items is None and isinstance(call.target, AllNodes)
         opened = OpenCall(self, call, deadline, is_spreading=is_spreading)
         for key in items or ():
-            opened.add(key)
-        self.keep(opened)  # a call to all nodes begins without items
+            opened.add_item(key)
+        self.keep_open(opened)  # a call to all nodes begins without items
         if items is not None and not opened.is_open:
             call.handle_ended(self._requests.now)
         return opened
 
-    def keep(self, call: OpenCall[K, V]) -> None:
+    def keep_open(self, call: OpenCall[K, V]) -> None:
         """Keep a call among the open ones, if it has an item."""
         if call.is_open:
             self._open.setdefault(call)
 
-    def refuse(
+    def fail_items(
         self, concerns: Callable[[Target[Any], Any], bool], error: KafkaError, now: float
     ) -> None:
         """Fail the items that no node will ever answer.
@@ -177,7 +177,7 @@ class Requester:
                 if concerns(call.call.target, item.key):
                     self._fail(call, item, error, now)
 
-    # Time
+    # ---- time ----
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
@@ -197,7 +197,7 @@ class Requester:
         if call.is_spreading:
             call.is_spreading = False
             what = f"{call.call.api}: the metadata named no node in time"
-            reason = last_trouble(self._troubles.of(About.METADATA))
+            reason = last_trouble(self._troubles.last_of(About.METADATA))
             call.call.handle_no_nodes(timeout_error(what, reason), now)
             call.call.handle_ended(now)
         for item in list(self._ended_by_deadline(call)):
@@ -214,7 +214,7 @@ class Requester:
             call.is_spreading = False
             for node_id in node_ids:
                 if node_id not in call:
-                    call.add(node_id)
+                    call.add_item(node_id)
 
     def _send_due(self, call: OpenCall[K, V], now: float) -> None:
         """Send items that may be sent now, in one request for each link.
@@ -254,7 +254,7 @@ class Requester:
             return None
         place = self.router.place_of(call.call, item.key)
         if place not in links:
-            links[place] = self.router.want(call.call, item.key, now)
+            links[place] = self.router.want_link(call.call, item.key, now)
         return links[place]
 
     def _send_over(
@@ -292,7 +292,7 @@ class Requester:
         for item in items:
             item.begin_try(link, now + call.call.beside_after)
             call.unsent.pop(item.key, None)
-        self._requests.ask(
+        self._requests.send_request(
             link,
             request,
             call.call.response_class,
@@ -303,7 +303,7 @@ class Requester:
             read_later=call.call.read_later,
         )
 
-    # In
+    # ---- in ----
 
     def _handle_answer(
         self, call: OpenCall[K, V], sent: Try[K], answer: Response, now: float
@@ -337,7 +337,7 @@ class Requester:
                 call.discard(key)
                 subject = call.call.subject(key)
                 if subject is not None:
-                    self._troubles.clear(subject, now)
+                    self._troubles.end_trouble(subject, now)
                 is_last = not call.is_open
                 call.call.handle_done(key, value, now)
                 if is_last:

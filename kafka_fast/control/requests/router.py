@@ -4,8 +4,8 @@
     NodeTarget ────────► the node that the metadata name ──► that node's link for requests
     CoordinatorTarget ─► the node that FindCoordinator named ─► its own link
 
-If a link is missing, `want` works towards it: it opens connections, refreshes metadata and looks up
-coordinators. The requester calls it with each tick until it returns a link.
+If a link is missing, `want_link` works towards it: it opens connections, refreshes metadata and
+looks up coordinators. The requester calls it with each tick until it returns a link.
 
 Thread: control; `why_waiting` may be called from any.
 """
@@ -68,7 +68,7 @@ class Router:
         self._coordinators = coordinators
         self._throttled: dict[int, float] = {}  # node id -> until when
 
-    # Getters
+    # ---- getters ----
 
     def place_of(self, call: Call[K, V], key: K) -> Place:
         """Return what decides over which link an item goes: items of one place share a link."""
@@ -142,9 +142,9 @@ class Router:
             return ConnectionKey(Role.SLOW, node_id)
         return self._links.request_key(node_id)
 
-    # Commands
+    # ---- commands ----
 
-    def want(self, call: Call[K, V], key: K, now: float) -> Link | None:
+    def want_link(self, call: Call[K, V], key: K, now: float) -> Link | None:
         """Return the link to send an item over now. If there is none, work towards one."""
         link = self._seek(call, key, now)
         return None if link is None or self._pause_of(link, now) > now else link
@@ -153,11 +153,11 @@ class Router:
         target = call.target
         match target:
             case AnyNode():
-                return self._any.want(now, paused=self._paused(now).keys())
+                return self._any.want_link(now, paused=self._paused(now).keys())
             case NodeTarget():
                 return self._seek_node(target, call, key, now)
             case CoordinatorTarget():
-                return self._coordinators.want(target.kind, target.name(key), now)
+                return self._coordinators.want_link(target.kind, target.name(key), now)
             case _:
                 return assert_never(target)
 
@@ -174,7 +174,7 @@ class Router:
 
     def want_another(self, asked: Collection[int], now: float) -> Link | None:
         """Return a link beside these, to any node. If there is none, open one."""
-        return self._any.want(now, asked)
+        return self._any.want_link(now, asked)
 
     def want_data(self, node_id: int, now: float) -> Link | None:
         """Return the link of `Role.DATA` to a node. If there is none, open one."""
@@ -184,7 +184,7 @@ class Router:
         link = self._links.link_to(key)
         node = self._cluster.node(key.node_id)
         if link is None and node is not None:
-            self._connections.want(node, key.role, now, self._cluster.cluster_id)
+            self._connections.want_link(node, key.role, now, self._cluster.cluster_id)
         return link
 
     def refresh(self, reason: str, topic: str | None) -> None:
@@ -212,7 +212,7 @@ class Router:
             node_id = link.key.node_id
             self._throttled[node_id] = max(until, self._throttled.get(node_id, LONG_AGO))
 
-    # Diagnosis
+    # ---- diagnosis ----
 
     def noun(self, target: Target[K], key: K) -> str:
         """Return what errors call the node behind a target."""

@@ -48,7 +48,7 @@ class AnyNode(Value):
     noun: ClassVar[str] = "the broker"
 
 
-# Nodes that the metadata name
+# ---- nodes that the metadata name ----
 
 
 class NodeTarget(Value, Generic[K_contra]):
@@ -148,7 +148,7 @@ class Leaders(NodeTarget[TopicPartition]):
         return silence.reason(cluster, connections, key)
 
 
-# Nodes that FindCoordinator names
+# ---- nodes that FindCoordinator names ----
 
 
 class CoordinatorKind(enum.IntEnum):

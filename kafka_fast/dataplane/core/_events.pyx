@@ -134,7 +134,7 @@ cdef class PlaneEvent:
         """Return what the constructor of this kind makes of the event.
 
         Args:
-            constructors: Have one method for each kind of event and of row, see the stub.
+            constructors: have one method for each kind of event and of row, see the stub.
         """
         return read_event(self.event, constructors)
 

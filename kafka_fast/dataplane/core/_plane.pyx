@@ -4,7 +4,7 @@
 Events leave to be read, and commands arrive packed: carriers in net/ and in the clients translate
 to and from the control plane's records, so that the two planes never import each other.
 
-Threads: any, with the GIL. `step` is the exception: it belongs to one thread at a time, the data
+Thread: any, with the GIL. `step` is the exception: it belongs to one thread at a time, the data
 plane's own or, in a simulation, the caller's.
 """
 
@@ -67,10 +67,10 @@ cdef class DataPlane:
     """One client's data plane.
 
     Args:
-        environment: Clock, wake-ups and compression as C functions.
-        max_frame: Bytes of an answer at most (`receive.message.max.bytes`).
-        request_timeout: Seconds that an answer to Produce or Fetch is waited for.
-        max_idle: Seconds after which an unused link is closed; 0 keeps it.
+        environment: clock, wake-ups and compression as C functions.
+        max_frame: bytes of an answer at most (`receive.message.max.bytes`).
+        request_timeout: seconds that an answer to Produce or Fetch is waited for.
+        max_idle: seconds after which an unused link is closed; 0 keeps it.
     """
 
     def __cinit__(self, Environment environment, *, size_t max_frame, double request_timeout,

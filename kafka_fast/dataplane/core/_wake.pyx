@@ -23,7 +23,7 @@ cdef class Wake:
     """What users' threads sleep on. Any thread may call its methods.
 
     Args:
-        plane: The data plane, which raises the wake, too.
+        plane: the data plane, which raises the wake, too.
     """
 
     def __init__(self, DataPlane plane not None):

@@ -107,10 +107,10 @@ def chunk_from_bytes(bytes data, *, int64_t asked_offset, int64_t next_offset=-1
     """Return a chunk with a copy of `data`, for tests.
 
     Args:
-        data: Record batches, or what a broker might send in their place.
+        data: record batches, or what a broker might send in their place.
         asked_offset, next_offset, high_watermark, last_stable_offset, log_start_offset, stream_id,
             generation, broken: As the properties.
-        aborted: Aborted transactions as (producer id, first offset).
+        aborted: aborted transactions as (producer id, first offset).
     """
     cdef size_t size = PyBytes_GET_SIZE(data)
     cdef list transactions = list(aborted)

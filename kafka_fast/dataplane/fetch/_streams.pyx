@@ -59,7 +59,7 @@ cdef class Streams:
     """What a client fetches. One for each data plane, made before that takes its first turn.
 
     Args:
-        plane: The data plane.
+        plane: the data plane.
         buffer_bytes, max_bytes, partition_max_bytes: See the configuration keys
             fetch.buffer.bytes, fetch.max.bytes, max.partition.fetch.bytes.
     """
@@ -87,7 +87,7 @@ cdef class Streams:
         """Make a stream; it stands still until it is named and started.
 
         Args:
-            end: Offset from which on nothing is fetched; a batch that reaches beyond it comes
+            end: offset from which on nothing is fetched; a batch that reaches beyond it comes
                 whole, and more batches may come in the same answer.
         """
         cdef kf_command* command
@@ -105,7 +105,7 @@ cdef class Streams:
         kf_stream_ref(handle.stream)
         kf_plane_command(self.plane.plane, command)
 
-    def forget(self, int64_t stream_id):
+    def forget_stream(self, int64_t stream_id):
         """Forget a stream, and what was fetched of it and not taken; behind RemoveStream."""
         cdef Handle handle = self.handles.pop(stream_id)
         with nogil:

@@ -5,7 +5,7 @@ single step: it runs no Python code, and makes nothing that the garbage collecto
 a collection may run users' code. Whoever has taken counts makes an error of them (`losses_of` in
 _observers); that is Python code, of which an interruption leaves the counts whole.
 
-Threads: any, with the GIL.
+Thread: any, with the GIL.
 """
 
 cimport cython

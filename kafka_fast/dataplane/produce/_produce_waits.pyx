@@ -5,7 +5,7 @@
 
 Both kinds of callers use the same conditions, messages and log lines, which are here.
 
-Threads: any, with the GIL.
+Thread: any, with the GIL.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -21,7 +21,7 @@ cdef class ProduceWaits:
     """The waits for what is in some queues.
 
     Args:
-        queues: Of the producer.
+        queues: of the producer.
     """
 
     def __cinit__(self, Queues queues not None):
@@ -42,7 +42,7 @@ cdef class ProduceWaits:
         """Send everything that was accepted so far and wait until its fate is known.
 
         Args:
-            deadline: Monotonic seconds; 0 waits without one.
+            deadline: monotonic seconds; 0 waits without one.
 
         Returns:
             How many records are still pending.
@@ -92,14 +92,14 @@ cdef class ProduceWaits:
         """Log the reason of a flush that takes long.
 
         Args:
-            wait: What the last call for this flush returned; None at first.
+            wait: what the last call for this flush returned; None at first.
 
         Returns:
             What the next call takes.
         """
         if self.queues.guide is None:
             return None
-        return self.queues.guide.look(wait, self.queues, "flush() waits", *self.oldest())
+        return self.queues.guide.log_if_long(wait, self.queues, "flush() waits", *self.oldest())
 
     # ---- room in buffer.memory ----
 
@@ -129,7 +129,7 @@ cdef class ProduceWaits:
         """Log that a call has waited long for memory, which comes back with deliveries.
 
         Args:
-            max_block: Seconds that it waits in all.
+            max_block: seconds that it waits in all.
         """
         if self.queues.guide is not None:
             self.queues.guide.say(
@@ -141,8 +141,8 @@ cdef class ProduceWaits:
         """Return the error of a wait for memory that was too long.
 
         Args:
-            max_block: Seconds that it has waited.
-            since: When it began.
+            max_block: seconds that it has waited.
+            since: when it began.
         """
         what = f"{self.no_room(topic)} after max.block.ms ({max_block * 1000:.0f})"
         queue_id, created, now = self.oldest()

@@ -3,7 +3,7 @@
 Commands arrive packed: `producer._produce_carrier` translates them from the control plane's
 records, so that the two planes never import each other.
 
-Threads: any, with the GIL.
+Thread: any, with the GIL.
 """
 
 cimport cython
@@ -50,19 +50,19 @@ cdef class Queues:
     """What a client produces. One for each data plane, made before that takes its first turn.
 
     Args:
-        plane: The data plane.
-        buffer_memory: Bytes for batches (`buffer.memory`).
+        plane: the data plane.
+        buffer_memory: bytes for batches (`buffer.memory`).
         batch_size, max_request_size, coalesce_bytes: Bytes; see the configuration keys
             batch.size, max.request.size, request.coalesce.bytes.
         linger, delivery_timeout: Seconds.
-        max_in_flight: Produce requests in flight per link.
-        availability_timeout: Seconds after which the partitioner avoids partitions whose link
+        max_in_flight: produce requests in flight per link.
+        availability_timeout: seconds after which the partitioner avoids partitions whose link
             takes nothing; 0 never does.
-        codec: Compression code of the record batch attributes; 0 for none.
-        idempotent: Number batches; nothing is sent before a producer id is there.
-        acks_zero: Requests end when they are written.
-        client_id: Names the client in the log.
-        exit_status: Of a process in which failures were lost (exit.status.on.loss).
+        codec: compression code of the record batch attributes; 0 for none.
+        idempotent: number batches; nothing is sent before a producer id is there.
+        acks_zero: requests end when they are written.
+        client_id: names the client in the log.
+        exit_status: of a process in which failures were lost (exit.status.on.loss).
     """
 
     def __cinit__(self, DataPlane plane not None, *, size_t buffer_memory, size_t batch_size,
@@ -110,7 +110,7 @@ cdef class Queues:
         """Return the topic of this name, made on first use.
 
         Args:
-            seed: Random bits for the sticky partitioner's choices.
+            seed: random bits for the sticky partitioner's choices.
         """
         cdef TopicQueues topic = self.topics.get(name)
         if topic is None:
@@ -128,8 +128,8 @@ cdef class Queues:
         """Make queues for the topic's partitions from `first` on. Records may go to all of them.
 
         Args:
-            first: The number of queues that the topic has so far.
-            queue_ids: A range: the ids of the new queues, which go on from the last one.
+            first: the number of queues that the topic has so far.
+            queue_ids: a range: the ids of the new queues, which go on from the last one.
 
         Raises:
             UsageError: `first` or the ids do not follow from what there is already.
@@ -153,7 +153,7 @@ cdef class Queues:
         fewer than before. The queues of the others stay.
 
         Raises:
-            UsageError: There are not so many queues, or it is none.
+            UsageError: there are not so many queues, or it is none.
         """
         cdef TopicQueues topic = self.topics[name]
         if count < 1 or count > topic.topic.queue_count:
@@ -222,7 +222,7 @@ cdef class Queues:
         """Accept no record from now on; what was accepted goes on.
 
         Args:
-            error: What sends raise; None: that the producer is closed.
+            error: what sends raise; None: that the producer is closed.
         """
         self.refusal = error
         self.refuses = True

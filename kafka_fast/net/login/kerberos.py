@@ -59,7 +59,7 @@ class KerberosLogin:
             self._store = {"client_keytab": f"FILE:{keytab}", "ccache": cache}
         self._lock = threading.Lock()
 
-    def begin(self, host: str) -> SecurityContext:
+    def make_context(self, host: str) -> SecurityContext:
         """Return a context for the broker of that name."""
         return _Context(lambda: self._made(host))
 

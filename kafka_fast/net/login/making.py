@@ -118,7 +118,7 @@ def _gssapi(settings: SaslSettings) -> Mechanism:
         keytab=settings.kerberos_keytab,
         host=settings.kerberos_domain_name,
     )
-    return GssapiMechanism(login.begin)
+    return GssapiMechanism(login.make_context)
 
 
 def _aws_msk_iam(settings: SaslSettings) -> Mechanism:

@@ -49,7 +49,7 @@ class HandshakeWatch:
         watched: Any = context
         watched._msg_callback = self._note
 
-    def begin(self) -> None:
+    def forget_last(self) -> None:
         """Forget this thread's last handshake."""
         self._of_thread.chain = ()
         self._of_thread.asks = False

@@ -54,7 +54,7 @@ class WatchedHandshakes:
         Returns:
             The connection, or why there is none; and what was seen.
         """
-        self._watch.begin()
+        self._watch.forget_last()
         try:
             name, _ = server_name(host)
         except TlsError as error:

@@ -255,7 +255,7 @@ class Probe:
     def _work(self, command: DoWork) -> None:
         self._reach(Step.SASL)
         done: queue.SimpleQueue[object] = queue.SimpleQueue()
-        LoginWork().run(command.work, done.put)
+        LoginWork().run_work(command.work, done.put)
         result: object
         try:
             result = done.get(timeout=self._timeout)

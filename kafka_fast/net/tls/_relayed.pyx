@@ -74,7 +74,7 @@ cdef class Relayed:
         """Hand the data plane its end of the socket pair. Once only; control thread.
 
         Raises:
-            OSError: There is no memory for a link; the socket is closed.
+            OSError: there is no memory for a link; the socket is closed.
         """
         cdef kf_link_io io
         atomic_add_int(&self.state.references, 1, ATOMIC_SEQ_CST)

@@ -5,9 +5,9 @@
     sockets ────── poll(2) ─────────────► └────────┘
 
 The thread starts with the first handshake. It owns the sockets until their handshakes have ended,
-and raises an event for each that has. `take` hands the good ones to the data plane.
+and raises an event for each that has. `take_ended` hands the good ones to the data plane.
 
-Threads: the control thread, unless said otherwise. A `TlsContext` is made by any thread.
+Thread: the control thread, unless said otherwise. A `TlsContext` is made by any thread.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -65,10 +65,10 @@ cdef class TlsContext:
     The methods that read certificates or keys return LOADED or what is wrong.
 
     Args:
-        minimum: Oldest version, as on the wire (0x0303: TLS 1.2).
-        maximum: Newest version.
-        verifies: Whether the peer's certificate must be trusted.
-        checks_host: Whether it must name the host.
+        minimum: oldest version, as on the wire (0x0303: TLS 1.2).
+        maximum: newest version.
+        verifies: whether the peer's certificate must be trusted.
+        checks_host: whether it must name the host.
     """
 
     def __cinit__(self, *, int minimum, int maximum, bint verifies, bint checks_host):
@@ -342,21 +342,21 @@ cdef class Handshakes:
         """File descriptor that is readable when a handshake has ended."""
         return self.state.done_event
 
-    def begin(self, TlsContext context not None, int32_t link_id, int32_t node_id, int fd,
-              bytes name not None, bint is_ip, double deadline):
+    def begin_handshake(self, TlsContext context not None, int32_t link_id, int32_t node_id, int fd,
+                        bytes name not None, bint is_ip, double deadline):
         """Start a handshake on a connected socket, which belongs to this object from now on.
 
         Args:
-            context: For this connection.
-            link_id: The link's id.
-            node_id: The node at the other side.
-            fd: The socket.
-            name: What the certificate must name: a host or an IP address.
-            is_ip: Whether it is an address.
-            deadline: Monotonic seconds by which the handshake must have ended.
+            context: for this connection.
+            link_id: the link's id.
+            node_id: the node at the other side.
+            fd: the socket.
+            name: what the certificate must name: a host or an IP address.
+            is_ip: whether it is an address.
+            deadline: monotonic seconds by which the handshake must have ended.
 
         Raises:
-            OSError: The thread could not be started.
+            OSError: the thread could not be started.
         """
         cdef int failed
         cdef handshake* it = <handshake*>calloc(1, sizeof(handshake))
@@ -388,8 +388,8 @@ cdef class Handshakes:
         kf_unlock(&self.state.lock)
         eventfd_write(self.state.event, 1)
 
-    def drop(self, int32_t link_id):
-        """Give up a handshake that `take` has not returned."""
+    def drop_handshake(self, int32_t link_id):
+        """Give up a handshake that `take_ended` has not returned."""
         cdef handshake* it
         cdef handshake* lists[3]
         cdef int i
@@ -406,7 +406,7 @@ cdef class Handshakes:
         kf_unlock(&self.state.lock)
         eventfd_write(self.state.event, 1)
 
-    def take(self, Pump pump not None):
+    def take_ended(self, Pump pump not None):
         """Hand connections whose handshake is done to the data plane, a few at a time.
 
         If there are more, `event` stays raised.

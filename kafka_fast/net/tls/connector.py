@@ -58,9 +58,9 @@ class TlsConnector(ABC):
     @property
     @abstractmethod
     def event(self) -> int:
-        """File descriptor that is readable while `take` has something to do."""
+        """File descriptor that is readable while `take_ended` has something to do."""
 
-    def begin(self, connecting: Connecting) -> None:
+    def begin_handshake(self, connecting: Connecting) -> None:
         """Start a handshake on a connected socket, or queue the socket while certificates are read.
 
         Raises:
@@ -71,15 +71,15 @@ class TlsConnector(ABC):
         else:
             self._current.wait(connecting)
 
-    def drop(self, link_id: int) -> None:
-        """Give up a handshake that `take` has not returned."""
-        self._current.drop(link_id)
+    def drop_handshake(self, link_id: int) -> None:
+        """Give up a handshake that `take_ended` has not returned."""
+        self._current.drop_connection(link_id)
         self._drop(link_id)
 
-    def take(self, pump: Pump) -> list[Ended]:
+    def take_ended(self, pump: Pump) -> list[Ended]:
         """Hand the data plane what is ready, and return what has ended."""
         ended = self._take(pump)
-        for connecting in self._current.take():
+        for connecting in self._current.take_ready():
             try:
                 self._begin(connecting)
             except OSError as error:  # noqa: PERF203 - one for each that is begun
@@ -88,7 +88,7 @@ class TlsConnector(ABC):
 
     def stop(self) -> None:
         """End all threads and close all sockets. Any thread, after the control thread's end."""
-        self._current.stop()
+        self._current.give_up_all()
         self._stop()
 
     def _begin(self, connecting: Connecting) -> None:
@@ -119,7 +119,7 @@ class TlsConnector(ABC):
 
     @abstractmethod
     def _take(self, pump: Pump) -> list[Ended]:
-        """Do as `take` says with the handshakes that were begun."""
+        """Do as `take_ended` says with the handshakes that were begun."""
 
     @abstractmethod
     def _stop(self) -> None:

@@ -33,7 +33,7 @@ class NativeConnector(TlsConnector):
     ) -> None:
         now = time.monotonic()
         self._hosts[connecting.link_id] = connecting.host
-        self._handshakes.begin(
+        self._handshakes.begin_handshake(
             context,
             connecting.link_id,
             connecting.node_id,
@@ -45,11 +45,11 @@ class NativeConnector(TlsConnector):
 
     def _drop(self, link_id: int) -> None:
         self._hosts.pop(link_id, None)
-        self._handshakes.drop(link_id)
+        self._handshakes.drop_handshake(link_id)
 
     def _take(self, pump: Pump) -> list[Ended]:
         ended: list[Ended] = []
-        for link_id, failure in self._handshakes.take(pump):
+        for link_id, failure in self._handshakes.take_ended(pump):
             host = self._hosts.pop(link_id)
             why = None if failure is None else told(failure, host, self._protocol)
             ended.append((link_id, why))

@@ -62,14 +62,14 @@ class RelayConnector(TlsConnector):
         try:
             shaking.thread.start()
         except RuntimeError as error:  # the interpreter ends, or the process is out of threads
-            shaking.drop()
+            shaking.give_up()
             raise OSError(str(error)) from error
         self._shaking[connecting.link_id] = shaking
 
     def _drop(self, link_id: int) -> None:
         shaking = self._shaking.pop(link_id, None)
         if shaking is not None:
-            shaking.drop()
+            shaking.give_up()
             self._dropped.append(shaking)
 
     def _take(self, pump: Pump) -> list[Ended]:
@@ -85,7 +85,7 @@ class RelayConnector(TlsConnector):
 
     def _stop(self) -> None:
         for shaking in self._shaking.values():
-            shaking.drop()
+            shaking.give_up()
         for shaking in (*self._shaking.values(), *self._dropped):
             shaking.thread.join()
         self._shaking.clear()
@@ -94,7 +94,7 @@ class RelayConnector(TlsConnector):
 
     def _open(self, pump: Pump, shaking: _Handshake) -> OSError | None:
         """Make a link of a connection whose handshake has ended."""
-        wrapped = shaking.take()
+        wrapped = shaking.take_socket()
         if wrapped is None:
             return told(shaking.failure, shaking.connecting.host, self._protocol)
         connecting, link = shaking.connecting, Relayed()
@@ -102,7 +102,7 @@ class RelayConnector(TlsConnector):
         pair = RelayedPair(wrapped, own, link)
         try:
             link.add_link(pump, connecting.link_id, connecting.node_id, plane.detach())
-            self._relay.add(pair)
+            self._relay.add_pair(pair)
         except (OSError, RuntimeError) as error:
             pair.close()
             return error if isinstance(error, OSError) else OSError(str(error))
@@ -134,12 +134,12 @@ class _Handshake:
         self._guard = connecting.socket.dup()  # wrap_socket takes the socket away
         self.thread = threading.Thread(target=self._run, name="kf-tls-shake", daemon=True)
 
-    def take(self) -> ssl.SSLSocket | None:
+    def take_socket(self) -> ssl.SSLSocket | None:
         """Return the connection, or None if the handshake has failed. Control thread."""
         self._guard.close()
         return self._wrapped
 
-    def drop(self) -> None:
+    def give_up(self) -> None:
         """Give the handshake up. Control thread."""
         with self._lock:
             self._is_dropped = True
@@ -209,7 +209,7 @@ class Relay:
         self._is_stopping = False
         self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
-    def add(self, pair: RelayedPair) -> None:
+    def add_pair(self, pair: RelayedPair) -> None:
         """Move the bytes of one more link; start the thread with the first.
 
         Raises:

@@ -37,7 +37,7 @@ class Reloading(Generic[Context]):
         Args:
             settings: say which.
             make: returns a context made from them.
-            wake: called when `take` may have something; any thread.
+            wake: called when `take_ready` may have something; any thread.
 
         Raises:
             ConfigError: a certificate or key cannot be used.
@@ -60,21 +60,21 @@ class Reloading(Generic[Context]):
         """Let a connection wait for the context."""
         self._waiting.append(connecting)
 
-    def drop(self, link_id: int) -> None:
+    def drop_connection(self, link_id: int) -> None:
         """Give up a connection that may wait."""
         for connecting in self._waiting:
             if connecting.link_id == link_id:
                 connecting.socket.close()
         self._waiting = [other for other in self._waiting if other.link_id != link_id]
 
-    def take(self) -> list[Connecting]:
+    def take_ready(self) -> list[Connecting]:
         """Return the connections that need not wait any more."""
         if self._is_loading:
             return []
         waiting, self._waiting = self._waiting, []
         return waiting
 
-    def stop(self) -> None:
+    def give_up_all(self) -> None:
         """Give up all connections that wait."""
         for connecting in self._waiting:
             connecting.socket.close()

@@ -21,7 +21,7 @@ class Interruption:
         """Whether an exception is kept."""
         return bool(self._kept)
 
-    def keep(self, error: BaseException) -> None:
+    def keep_error(self, error: BaseException) -> None:
         """Keep an exception, to raise it later."""
         self._kept.append(error)
 

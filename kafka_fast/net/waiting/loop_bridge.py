@@ -27,7 +27,7 @@ class LoopBridge:
 
     def __call__(self, loop: asyncio.AbstractEventLoop) -> LoopWaits:
         """Return what `loop` awaits; `loop` runs in this thread."""
-        reader = self._readers.of(loop)
+        reader = self._readers.reader_of(loop)
         if reader.records is None:
             reader.records = self._make(loop, reader.event.raise_)
         return reader.records

@@ -72,14 +72,14 @@ class LoopReader:
         is_idle = self.records is None or self.records.idle
         if self._readers.is_closed and is_idle and not self.waiting:
             self.loop.remove_reader(self.event.fd)
-            self._readers.forget(self.loop)
+            self._readers.forget_loop(self.loop)
 
 
 class LoopReaders:
     """The readers of one client. Any thread, but for the loops' own readers."""
 
     def __init__(self, machine: Machine, now: Callable[[], float]) -> None:
-        """Start without readers; `of` adds the reader of a loop.
+        """Start without readers; `reader_of` adds the reader of a loop.
 
         Args:
             machine: raises the readers' events.
@@ -92,15 +92,15 @@ class LoopReaders:
         # A loop keeps its reader, and a reader its loop: so the id is unique.
         self._found: weakref.WeakValueDictionary[int, LoopReader] = weakref.WeakValueDictionary()
 
-    def of(self, loop: asyncio.AbstractEventLoop) -> LoopReader:
+    def reader_of(self, loop: asyncio.AbstractEventLoop) -> LoopReader:
         """Return the reader of a loop, which runs in this thread."""
         reader = self._found.get(id(loop))
         if reader is None:
             reader = self._found[id(loop)] = LoopReader(loop, self)
         return reader
 
-    def forget(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Forget a loop's reader, which may still be referred to; see `of`."""
+    def forget_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Forget a loop's reader, which may still be referred to; see `reader_of`."""
         self._found.pop(id(loop), None)
 
     def close(self) -> None:

@@ -153,7 +153,7 @@ class LoopDriver:
         if wait.is_over():
             return
         loop = asyncio.get_running_loop()
-        reader = self._readers.of(loop)
+        reader = self._readers.reader_of(loop)
         self._wake.watch(True)  # before the look: an event after the look makes the loop look again
         try:
             left = wait.deadline - self._now()

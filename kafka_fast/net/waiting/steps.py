@@ -23,42 +23,35 @@ T = TypeVar("T")
 
 
 class Wait(NamedTuple):
-    """Resume these steps when something has happened, or at the deadline.
-
-    Attributes:
-        is_over: returns whether to resume; called after each wake of the client, in any thread.
-            The function has no side effects.
-        deadline: monotonic seconds; when to resume in any case.
-        what: the awaited thing, in words for people.
-    """
+    """Resume these steps when something has happened, or at the deadline."""
 
     is_over: Callable[[], object]
+    """Returns whether to resume; called after each wake of the client, in any thread. The function
+    has no side effects.
+    """
     deadline: float
+    """Monotonic seconds; when to resume in any case."""
     what: str
+    """The awaited thing, in words for people."""
 
 
 class Invoke(NamedTuple):
-    """Call a function of the user's (a listener or a callback) in the caller's thread.
-
-    Attributes:
-        function: an asyncio driver awaits its result, if the result is awaitable.
-        args: arguments of the call.
-    """
+    """Call a function of the user's (a listener or a callback) in the caller's thread."""
 
     function: Callable[..., object]
+    """An asyncio driver awaits its result, if the result is awaitable."""
     args: tuple[Any, ...] = ()
+    """Arguments of the call."""
 
 
 class InThread(NamedTuple):
     """Call a function of ours that blocks for a moment, such as until threads have ended.
 
     An interruption of the caller does not end the function.
-
-    Attributes:
-        function: a blocking driver calls it; an asyncio driver has a thread of its own call it.
     """
 
     function: Callable[[], object]
+    """A blocking driver calls it; an asyncio driver has a thread of its own call it."""
 
 
 class YieldToLoop(NamedTuple):

@@ -121,11 +121,11 @@ class TopicWaits(ABC):
             if is_known is None and topic in self._settled:
                 return
             self._check()
-            refusals.check()
+            refusals.raise_refusal()
             now = self._now()
             if now >= deadline:
                 raise self._late(topic, began, deadline)
-            long.look(now, lambda at: self._describe(topic, began, deadline, at))
+            long.log_if_long(now, lambda at: self._describe(topic, began, deadline, at))
             yield Wait(
                 lambda: (
                     (is_known is not None and is_known())
@@ -147,6 +147,6 @@ class TopicWaits(ABC):
         """Record that a topic is known (None), or why it cannot be used. Control thread."""
         self._settled[topic] = error
 
-    def fail(self, failure: KafkaError) -> None:
+    def fail_all(self, failure: KafkaError) -> None:
         """End all waits with `failure`, now and later: the client has failed. Control thread."""
         self._failure = failure

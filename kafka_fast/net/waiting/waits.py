@@ -136,15 +136,15 @@ class ClientWaits:
         interruption = Interruption()
         until = deadline
         while not is_known():
-            self.check(may_wake=may_wake)
-            refusals.check(missing)
+            self.raise_if_over(may_wake=may_wake)
+            refusals.raise_refusal(missing)
             now = self._now()
             if now >= until:
                 if interruption:
                     break
                 limit = self.limit(began, deadline)
                 raise self.timeout_error(f"{what}: no answer {limit}", began, missing())
-            long.look(now, lambda at: self.describe(what, began, deadline, at, missing()))
+            long.log_if_long(now, lambda at: self.describe(what, began, deadline, at, missing()))
             try:
                 yield Wait(
                     lambda: is_known() or refusals.has_news or ends(),
@@ -156,7 +156,7 @@ class ClientWaits:
             except BaseException as error:
                 if interruption or not is_shielded:
                     raise
-                interruption.keep(error)
+                interruption.keep_error(error)
                 until = min(deadline, self._now() + GRACE)
         if interruption:
             interruption.raise_it()
@@ -166,7 +166,7 @@ class ClientWaits:
         return self._view.watch_refusals()
 
     def ends(self, *, may_wake: bool = True) -> Callable[[], bool]:
-        """Return a function that tells whether `check` would raise for this caller.
+        """Return a function that tells whether `raise_if_over` would raise for this caller.
 
         Any thread may call the returned function.
         """
@@ -204,7 +204,7 @@ class ClientWaits:
         """Return the time that a wait had, for messages."""
         return f"within {in_seconds(max(0.0, deadline - began))}"
 
-    def check(self, *, may_wake: bool = True) -> None:
+    def raise_if_over(self, *, may_wake: bool = True) -> None:
         """Raise if a wait must end now.
 
         Raises:
@@ -254,10 +254,10 @@ class ClientWaits:
         ]
         return timeout_error(what, *known, *more)
 
-    def end(self) -> None:
+    def end_all(self) -> None:
         """End all waits, now and later: the client is closed. Any thread."""
         self._is_closed = True
 
-    def fail(self, failure: InternalError) -> None:
+    def fail_all(self, failure: InternalError) -> None:
         """End all waits with `failure`, now and later: the client has failed. Control thread."""
         self._failure = failure

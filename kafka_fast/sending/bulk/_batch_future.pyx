@@ -8,7 +8,7 @@ order of appending, which differs where records were sorted by partition first.
     rows[]    0 2 5 │ 1 3 4 6 7        by position: sorted by partition
     slices    ├────┤ ├───────┤         (batch, index within it, first position, count)
 
-Threads: any, with the GIL. Only `slices` grows without it, while the call is under way.
+Thread: any, with the GIL. Only `slices` grows without it, while the call is under way.
 """
 
 cimport cython
@@ -193,15 +193,15 @@ cdef class BatchFuture:
         them, and `exception()` makes one error of them.
 
         Args:
-            timeout: Seconds to wait; None waits as long as delivery.timeout.ms allows.
+            timeout: seconds to wait; None waits as long as delivery.timeout.ms allows.
 
         Returns:
             BatchResult: counts, and the range of offsets per partition.
 
         Raises:
-            KafkaTimeoutError: Not all known yet after `timeout`. The records are still on their
+            KafkaTimeoutError: not all known yet after `timeout`. The records are still on their
                 way.
-            UsageError: Called from a delivery callback, or the producer does not run any more.
+            UsageError: called from a delivery callback, or the producer does not run any more.
         """
         cdef Py_ssize_t i
         cdef part piece

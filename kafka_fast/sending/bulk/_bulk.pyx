@@ -139,17 +139,17 @@ cdef class BulkAccumulator(Accumulator):
         """Send many records and return one handle for all of them.
 
         Args:
-            topic: Its name.
-            values: A list, tuple or other sequence of bytes-like objects, str (sent as UTF-8) or
+            topic: its name.
+            values: a list, tuple or other sequence of bytes-like objects, str (sent as UTF-8) or
                 None; a numpy array of `S`, of objects, or of uint8 with a row per record; any Arrow
                 array of binary or string; or a pair (data, offsets): a buffer, and n + 1 int32 or
                 int64. Serializers see the items of sequences; buffers are sent as they are.
-            keys: Like `values`, or one str, bytes or bytearray for all records.
-            partitions: Numbers of partitions: a sequence, an array, or one int for all records;
+            keys: like `values`, or one str, bytes or bytearray for all records.
+            partitions: numbers of partitions: a sequence, an array, or one int for all records;
                 None, also for a single record, lets the partitioner choose.
             timestamps_ms: Unix times in ms, given like `partitions`, or datetimes with a time
                 zone; None is now.
-            headers: One record's headers for all, or a sequence with each record's: (key, value)
+            headers: one record's headers for all, or a sequence with each record's: (key, value)
                 pairs, a mapping, or None. Or an Arrow array of list<struct<key, value>>.
 
         Returns:
@@ -157,11 +157,11 @@ cdef class BulkAccumulator(Accumulator):
             in max.block.ms after others had been accepted, are failures of it (`NOT_SENT`).
 
         Raises:
-            KafkaTimeoutError: No metadata, or no room in buffer.memory, within max.block.ms;
+            KafkaTimeoutError: no metadata, or no room in buffer.memory, within max.block.ms;
                 nothing was accepted.
             SerializationError, TypeError: A key, value or header is not what it must be; nothing
                 was accepted. The message names its row.
-            UsageError: Columns differ in length, a partition does not exist, the first record is
+            UsageError: columns differ in length, a partition does not exist, the first record is
                 larger than buffer.memory, or the producer is closed; nothing was accepted.
         """
         return run(self._many(topic, values, keys, partitions, timestamps_ms, headers))
@@ -174,23 +174,23 @@ cdef class BulkAccumulator(Accumulator):
         Serializers do not see them.
 
         Args:
-            topic: Name of the topic, or None: column "topic" says it for each row.
-            data: Anything with `__arrow_c_array__` or `__arrow_c_stream__`: a table, a record
+            topic: name of the topic, or None: column "topic" says it for each row.
+            data: anything with `__arrow_c_array__` or `__arrow_c_stream__`: a table, a record
                 batch, an array of structs, a reader.
-            value: Name of a column of binary or string.
-            key: Name of another; without a column "key" there are no keys, and None ignores it.
-            headers: Name of a column of list<struct<key, value>> or map, or None.
-            partition: Name of an integer column; null lets the partitioner choose.
-            timestamp: Name of a column of timestamps, or of Unix times in ms; null is now.
+            value: name of a column of binary or string.
+            key: name of another; without a column "key" there are no keys, and None ignores it.
+            headers: name of a column of list<struct<key, value>> or map, or None.
+            partition: name of an integer column; null lets the partitioner choose.
+            timestamp: name of a column of timestamps, or of Unix times in ms; null is now.
 
         Returns:
             BatchFuture; rows count from 0 through all record batches. See `send_many`.
 
         Raises:
-            TypeError: A column's type does not fit; nothing was accepted.
-            UsageError: A column is missing, or a cell is not what it must be. Record batches
+            TypeError: a column's type does not fit; nothing was accepted.
+            UsageError: a column is missing, or a cell is not what it must be. Record batches
                 before its own were accepted, and flush raises what becomes of them.
-            KafkaTimeoutError: As for `send_many`.
+            KafkaTimeoutError: as for `send_many`.
         """
         return run(self._table(topic, data, value, key, headers, partition, timestamp))
 

@@ -93,8 +93,8 @@ cdef Table open_table(object data, str topic, dict names):
     """Return the table, its schema checked.
 
     Args:
-        topic: Of all rows, or None: column "topic" has it.
-        names: Role -> name of its column or None; "key" may be missing under that name.
+        topic: of all rows, or None: column "topic" has it.
+        names: role -> name of its column or None; "key" may be missing under that name.
     """
     cdef Table table = Table.__new__(Table)
     if not (hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")):

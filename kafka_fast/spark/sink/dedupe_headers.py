@@ -22,9 +22,9 @@ def with_dedupe_headers(batches: Iterable[Any], write: MicroBatch, task: int) ->
     """Yield the record batches with the headers of each row behind those that it has.
 
     Args:
-        batches: All of a task's, in order.
-        write: What the task belongs to.
-        task: Number of the task's Spark partition.
+        batches: all of a task's, in order.
+        write: what the task belongs to.
+        task: number of the task's Spark partition.
     """
     import pyarrow as pa
 
@@ -41,10 +41,10 @@ def own_headers(write: MicroBatch, task: int, first: int, count: int) -> Any:
     """Return the headers of rows as structs: all of the first name, then all of the second, ...
 
     Args:
-        write: What the task belongs to.
-        task: Number of the task's Spark partition.
-        first: Number of the first row in its task.
-        count: Number of rows.
+        write: what the task belongs to.
+        task: number of the task's Spark partition.
+        first: number of the first row in its task.
+        count: number of rows.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -64,9 +64,9 @@ def appended(headers: Any, own: Any, count: int) -> Any:
     """Return a column of headers in which each row has its own ones last.
 
     Args:
-        headers: The rows' headers so far, as list<struct<key, value>>, or None.
+        headers: the rows' headers so far, as list<struct<key, value>>, or None.
         own: `own_headers` of as many rows.
-        count: Number of rows.
+        count: number of rows.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

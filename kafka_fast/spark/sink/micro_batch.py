@@ -28,7 +28,7 @@ def micro_batch() -> MicroBatch:
     """Return the micro-batch that the task of this process writes.
 
     Raises:
-        SparkSetupError: This Spark does not tell it.
+        SparkSetupError: this Spark does not tell it.
     """
     from pyspark import TaskContext
 

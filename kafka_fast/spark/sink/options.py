@@ -50,12 +50,12 @@ def sink_options(given: Mapping[str, str], *, stream: bool) -> SinkOptions:
     """Return the options of a query.
 
     Args:
-        given: What the user gave; the case of the names has no meaning.
-        stream: Whether the query is a stream.
+        given: what the user gave; the case of the names has no meaning.
+        stream: whether the query is a stream.
 
     Raises:
-        UsageError: An option is misspelt, missing or malformed, or contradicts another.
-        ConfigError: A property of Kafka's is unknown, or its value is wrong.
+        UsageError: an option is misspelt, missing or malformed, or contradicts another.
+        ConfigError: a property of Kafka's is unknown, or its value is wrong.
     """
     options = FormatOptions(given, SINK, (*SOURCE, *SPARKS_OWN))
     del given  # a traceback that has this frame shows no secret
@@ -63,7 +63,7 @@ def sink_options(given: Mapping[str, str], *, stream: bool) -> SinkOptions:
     settings = SinkOptions(
         config=options.client_config("producer", REFUSED),
         topic=options.find("topic", text_of),
-        dedupe_headers=options.take("dedupeHeaders", boolean, False),
+        dedupe_headers=options.take_option("dedupeHeaders", boolean, False),
         job_id=options.find("jobId", text_of),
     )
     if settings.job_id is not None and stream:

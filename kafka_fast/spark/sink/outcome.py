@@ -14,8 +14,8 @@ def log_commit(what: str, reports: Iterable[Sequence[ReportRow]]) -> None:
     """Log the sum of a write, and one line for each partition of each topic.
 
     Args:
-        what: Name of the write, such as "micro-batch 7".
-        reports: The report rows of each task.
+        what: name of the write, such as "micro-batch 7".
+        reports: the report rows of each task.
     """
     rows = [row for report in reports for row in report]
     longest = max((row.seconds for row in rows), default=0.0)
@@ -29,8 +29,8 @@ def log_abort(what: str, reports: Iterable[Sequence[ReportRow] | None]) -> None:
     """Log that a write failed, and what of it is in Kafka all the same.
 
     Args:
-        what: Name of the write.
-        reports: The report rows of each task; None for a task that did not end.
+        what: name of the write.
+        reports: the report rows of each task; None for a task that did not end.
     """
     task_reports = list(reports)
     written = sum(row.records for report in task_reports if report for row in report)

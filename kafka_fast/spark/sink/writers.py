@@ -42,9 +42,9 @@ class BatchWriter(DataSourceArrowWriter):
     """Writes the rows of one job.
 
     Args:
-        options: The query's.
-        columns: Position of each column to write.
-        job: The job's name.
+        options: the query's.
+        columns: position of each column to write.
+        job: the job's name.
     """
 
     def __init__(self, options: SinkOptions, columns: Mapping[str, int], job: MicroBatch) -> None:
@@ -69,8 +69,8 @@ class StreamWriter(*STREAM_BASES):  # type: ignore[misc]
     """Writes the rows of micro-batches.
 
     Args:
-        options: The query's.
-        columns: Position of each column to write.
+        options: the query's.
+        columns: position of each column to write.
     """
 
     def __init__(self, options: SinkOptions, columns: Mapping[str, int]) -> None:

@@ -29,12 +29,12 @@ def write_task(
 
     Args:
         batches: `pyarrow.RecordBatch`, with all columns of the DataFrame.
-        options: The query's.
-        columns: Position of each column to write.
-        job: The write that the task belongs to; None: a micro-batch, which the task finds out.
+        options: the query's.
+        columns: position of each column to write.
+        job: the write that the task belongs to; None: a micro-batch, which the task finds out.
 
     Raises:
-        TaskError: In place of a KafkaError, in the form that the driver reads.
+        TaskError: in place of a KafkaError, in the form that the driver reads.
     """
     return tuple(carried(_rows(batches, options, columns, job)))
 

@@ -23,9 +23,9 @@ class BatchReader(DataSourceReader):
     """Reads what is between two points of the logs. Pickled: it holds plain data only.
 
     Args:
-        options: The query's.
-        bounds: Where it begins and ends.
-        columns: Names of the columns to read.
+        options: the query's.
+        bounds: where it begins and ends.
+        columns: names of the columns to read.
     """
 
     def __init__(self, options: SourceOptions, bounds: Bounds, columns: tuple[str, ...]) -> None:

@@ -31,8 +31,8 @@ def new_consumer(config: JobConfig, **others: Any) -> RangeConsumer:
     """Return a consumer with the properties of a query.
 
     Args:
-        config: The properties.
-        **others: Further ones.
+        config: the properties.
+        **others: further ones.
     """
     return RangeConsumer({**OWN_DEFAULTS, **config.properties(), **others})
 
@@ -50,8 +50,8 @@ class ConsumerCache:
     """The idle consumers of this process. Thread-safe.
 
     Args:
-        make: Makes a consumer.
-        clock: Monotonic seconds.
+        make: makes a consumer.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ConsumerCache:
 
         A block that is left by GeneratorExit has read enough, as with LIMIT, and has not failed.
         """
-        kept = self.idle.take(config) or self._new(config)
+        kept = self.idle.take_client(config) or self._new(config)
         try:
             yield kept.consumer
         except GeneratorExit:
@@ -97,4 +97,4 @@ def _close(some: list[KeptConsumer]) -> None:
 CONSUMERS = ConsumerCache()
 """The cache of this process."""
 
-os.register_at_fork(after_in_child=CONSUMERS.idle.forget)
+os.register_at_fork(after_in_child=CONSUMERS.idle.drop_inherited)

@@ -40,7 +40,7 @@ def from_plain(plain: Any) -> Offsets:
     """Return the offsets that `to_plain` made plain, or that a user wrote.
 
     Raises:
-        ValueError: The form is another one.
+        ValueError: the form is another one.
     """
     return {
         TopicPartition(topic, _partition(int(number) if number.isdecimal() else number)): _long(at)
@@ -53,7 +53,7 @@ def parse_offsets(text: str) -> Offsets:
     """Return the offsets of an option such as startingOffsets.
 
     Raises:
-        UsageError: In the words of Spark's source.
+        UsageError: in the words of Spark's source.
     """
     return _parsed(text, from_plain, '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}')
 
@@ -62,7 +62,7 @@ def parse_timestamps(text: str) -> Offsets:
     """Return the Unix times in ms of an option such as startingOffsetsByTimestamp.
 
     Raises:
-        UsageError: In the words of Spark's source.
+        UsageError: in the words of Spark's source.
     """
     return _parsed(text, from_plain, '{"topicA": {"0": 123456789, "1": 123456789}}')
 
@@ -71,7 +71,7 @@ def parse_partitions(text: str) -> list[TopicPartition]:
     """Return the partitions of the option assign.
 
     Raises:
-        UsageError: In the words of Spark's source.
+        UsageError: in the words of Spark's source.
     """
     return _parsed(text, _partitions, '{"topicA":[0,1],"topicB":[0,1]}')
 

@@ -93,11 +93,11 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
     """Return the options of a query.
 
     Args:
-        given: What the user gave; the case of the names has no meaning.
+        given: what the user gave; the case of the names has no meaning.
 
     Raises:
-        UsageError: An option is misspelt, missing or malformed, or contradicts another.
-        ConfigError: A property of Kafka's is unknown, or its value is wrong.
+        UsageError: an option is misspelt, missing or malformed, or contradicts another.
+        ConfigError: a property of Kafka's is unknown, or its value is wrong.
     """
     options = FormatOptions(given, SOURCE, (*SINK, *SPARKS_OWN))
     del given  # a traceback that has this frame shows no secret
@@ -110,19 +110,21 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
             "consumer",
             REFUSED,
             ignored=IGNORED,
-            defaults={"client.id": options.take("groupIdPrefix", text_of, DEFAULT_CLIENT_ID)},
+            defaults={
+                "client.id": options.take_option("groupIdPrefix", text_of, DEFAULT_CLIENT_ID)
+            },
         ),
-        fail_on_data_loss=options.take("failOnDataLoss", boolean, True),
-        headers=options.take("includeHeaders", boolean, False),
+        fail_on_data_loss=options.take_option("failOnDataLoss", boolean, True),
+        headers=options.take_option("includeHeaders", boolean, False),
         max_offsets=options.find("maxOffsetsPerTrigger", number),
         min_offsets=options.find("minOffsetsPerTrigger", number),
-        max_delay=options.take("maxTriggerDelay", seconds, 900.0),
-        poll_timeout=options.take("kafkaConsumer.pollTimeoutMs", milliseconds, 120.0),
-        attempts=options.take("fetchOffset.numRetries", number, 3),
-        attempt_interval=options.take("fetchOffset.retryIntervalMs", milliseconds, 1.0),
+        max_delay=options.take_option("maxTriggerDelay", seconds, 900.0),
+        poll_timeout=options.take_option("kafkaConsumer.pollTimeoutMs", milliseconds, 120.0),
+        attempts=options.take_option("fetchOffset.numRetries", number, 3),
+        attempt_interval=options.take_option("fetchOffset.retryIntervalMs", milliseconds, 1.0),
         group=options.find("commitOffsetsToGroup", text_of),
         initial_offsets_location=options.find("initialOffsetsLocation", text_of),
-        allow_unsafe_latest=options.take("allowUnsafeLatest", boolean, False),
+        allow_unsafe_latest=options.take_option("allowUnsafeLatest", boolean, False),
     )
     low, high = settings.min_offsets, settings.max_offsets
     if low is not None and high is not None and low > high:

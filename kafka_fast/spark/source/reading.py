@@ -35,12 +35,12 @@ def read_range(
     """Yield the records of a range as `pyarrow.RecordBatch`.
 
     Args:
-        wanted: The offsets.
-        options: The query's.
-        columns: Names of the columns, in the order that Spark expects.
+        wanted: the offsets.
+        options: the query's.
+        columns: names of the columns, in the order that Spark expects.
 
     Raises:
-        TaskError: In place of a KafkaError, in the form that the driver reads.
+        TaskError: in place of a KafkaError, in the form that the driver reads.
     """
     yield from carried(_batches(wanted, options, columns))
 
@@ -57,15 +57,15 @@ def records_of(wanted: OffsetRange, options: SourceOptions, consumer: Any) -> It
     """Yield the records of a range in steps, exactly up to its end.
 
     Args:
-        wanted: The offsets.
-        options: The query's.
-        consumer: A `RangeConsumer`.
+        wanted: the offsets.
+        options: the query's.
+        consumer: a `RangeConsumer`.
 
     Raises:
-        DataLossError: The topic was deleted and created again since the range was planned. Or
+        DataLossError: the topic was deleted and created again since the range was planned. Or
             records of the range are gone, unless the query goes on without them.
-        KafkaTimeoutError: There was no progress for kafkaConsumer.pollTimeoutMs.
-        KafkaError: As in `Consumer.poll`.
+        KafkaTimeoutError: there was no progress for kafkaConsumer.pollTimeoutMs.
+        KafkaError: as in `Consumer.poll`.
     """
     partition, at, until, _ = wanted
     while at < until:

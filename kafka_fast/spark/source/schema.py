@@ -37,7 +37,7 @@ def check_columns(columns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
         columns: (name, type) of each column, in Spark's words.
 
     Raises:
-        UsageError: There is no such column, or it has another type; or none is named.
+        UsageError: there is no such column, or it has another type; or none is named.
     """
     if not columns:
         raise UsageError(f"a schema for the source names some of {', '.join(COLUMNS)}; it is empty")

@@ -45,9 +45,9 @@ class StreamReader(*BASES):  # type: ignore[misc]
     """Reads micro-batches.
 
     Args:
-        options: The query's.
-        start: Where a new stream begins.
-        columns: Names of the columns to read.
+        options: the query's.
+        start: where a new stream begins.
+        columns: names of the columns to read.
     """
 
     def __init__(self, options: SourceOptions, start: Bound, columns: tuple[str, ...]) -> None:

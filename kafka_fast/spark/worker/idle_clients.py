@@ -25,9 +25,9 @@ class IdleClients(Generic[T]):
     """Clients without a task. Thread-safe.
 
     Args:
-        most: Number of clients that are kept.
-        close: Closes clients; it is called without a lock.
-        clock: Monotonic seconds.
+        most: number of clients that are kept.
+        close: closes clients; it is called without a lock.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class IdleClients(Generic[T]):
         self._most = most
         self._close = close
         self._clock = clock
-        self.forget()
+        self.drop_inherited()
 
-    def forget(self) -> None:
+    def drop_inherited(self) -> None:
         """Drop all clients without closing them: after a fork they belong to the parent."""
         self._lock = threading.Lock()
         self._idle: list[_Idle[T]] = []  # the one that became idle last is the last one
@@ -54,7 +54,7 @@ class IdleClients(Generic[T]):
         with self._lock:
             return [idle.client for idle in self._idle]
 
-    def take(self, key: Hashable) -> T | None:
+    def take_client(self, key: Hashable) -> T | None:
         """Return the client with this key that became idle last, and no longer keep it."""
         with self._lock:
             for index in reversed(range(len(self._idle))):
@@ -66,9 +66,9 @@ class IdleClients(Generic[T]):
         """Keep a client; return those that are too many now, for the caller to close.
 
         Args:
-            key: What `take` finds it by; several clients may have the same.
-            client: The client.
-            timeout: Seconds after which it is closed.
+            key: what `take_client` finds it by; several clients may have the same.
+            client: the client.
+            timeout: seconds after which it is closed.
         """
         with self._lock:
             self._idle.append(_Idle(key, client, self._clock() + timeout))

@@ -49,10 +49,10 @@ class Ledger:
     """The account of one attempt of one task.
 
     Args:
-        task: Number of the Spark partition.
-        attempt: Number of the attempt.
-        delivery_timeout: Seconds to wait for records after the input's end.
-        clock: Monotonic seconds.
+        task: number of the Spark partition.
+        attempt: number of the attempt.
+        delivery_timeout: seconds to wait for records after the input's end.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class Ledger:
         self.unsettled = False
         """Whether records may still be under way: their outcome was not known in time."""
 
-    def add(self, topic: str | None, future: Any) -> None:
+    def add_future(self, topic: str | None, future: Any) -> None:
         """Add the BatchFuture of a bulk call.
 
         Args:
-            topic: Topic of all its records; None if they differ.
-            future: The call's BatchFuture.
+            topic: topic of all its records; None if they differ.
+            future: the call's BatchFuture.
         """
         self._records += len(future)
         self._open.append((topic, future))

@@ -14,7 +14,7 @@ def count_partitions(batches: Iterable[Any], *options: Any) -> Iterator[Any]:
     """Yield one row: the number of the topic's partitions.
 
     Raises:
-        KafkaError: The topic cannot be used.
+        KafkaError: the topic cannot be used.
     """
     import pyarrow as pa
 

@@ -59,8 +59,8 @@ class ProducerCache:
     """The producers of this process. Thread-safe.
 
     Args:
-        make: Makes a producer from a configuration.
-        clock: Monotonic seconds.
+        make: makes a producer from a configuration.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class ProducerCache:
     ) -> None:
         self._make = make
         self.idle = IdleClients(MAX_IDLE_PRODUCERS, _close, clock)
-        self.forget()
+        self.drop_inherited()
 
-    def forget(self) -> None:
+    def drop_inherited(self) -> None:
         """Drop all producers without closing them: after a fork they belong to the parent."""
         self._lock = threading.Lock()
         self._lent: dict[tuple[int, JobConfig], Lent] = {}
-        self.idle.forget()
+        self.idle.drop_inherited()
 
     @contextmanager
     def lease(self, config: JobConfig) -> Iterator[Any]:
@@ -113,7 +113,7 @@ class ProducerCache:
     def _take(self, config: JobConfig) -> Lent:
         key = (os.getpid(), config)
         with self._lock:
-            lent = self._lent.get(key) or self.idle.take(key) or self._new(key)
+            lent = self._lent.get(key) or self.idle.take_client(key) or self._new(key)
             self._lent[key] = lent
             lent.tasks += 1
             return lent
@@ -156,4 +156,4 @@ def _close_now(producer: Any) -> None:
 PRODUCERS = ProducerCache()
 """The cache of this process."""
 
-os.register_at_fork(after_in_child=PRODUCERS.forget)
+os.register_at_fork(after_in_child=PRODUCERS.drop_inherited)

@@ -40,11 +40,11 @@ def columns(records: list[Any], topic: str | None) -> Iterator[TopicColumns]:
     """Yield the records as columns, topic by topic.
 
     Args:
-        records: At least one record, of any forms.
-        topic: Topic of all records; None: each record names its topic.
+        records: at least one record, of any forms.
+        topic: topic of all records; None: each record names its topic.
 
     Raises:
-        UsageError: A record has none of the forms, or no topic.
+        UsageError: a record has none of the forms, or no topic.
     """
     kinds = set(map(type, records))
     if topic is not None and kinds <= PLAIN:

@@ -39,12 +39,12 @@ def run(function: str, records: Iterable[Any], arguments: tuple[Any, ...]) -> It
     """Run the task that `function` names, and yield its rows.
 
     Args:
-        function: Name of one of TASKS.
-        records: The task's input.
-        arguments: The other arguments of the function.
+        function: name of one of TASKS.
+        records: the task's input.
+        arguments: the other arguments of the function.
 
     Raises:
-        TaskError: In place of a KafkaError.
+        TaskError: in place of a KafkaError.
     """
     rows = TASKS[function](records, *arguments)
     del arguments  # a traceback that has this frame shows no secret
@@ -55,8 +55,8 @@ def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
     """Write the records of an RDD's partition; yield the report once all of them are settled.
 
     Raises:
-        KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
-        UsageError: A record has no form that can be written.
+        KafkaDeliveryError: records were not delivered, unless errors are to be reported.
+        UsageError: a record has no form that can be written.
     """
     task_options = arrived(options)
     del options
@@ -69,7 +69,7 @@ def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
                     future = producer.send_many(topic, values, **named)
                 except TypeError as error:  # the input's own TypeErrors are raised in `chunks`
                     raise UsageError(str(error)) from error
-                ledger.add(topic, future)
+                ledger.add_future(topic, future)
 
     yield from _write(send, task_options)
 
@@ -78,7 +78,7 @@ def write_batches(batches: Iterable[Any], *options: Any) -> Iterator[Any]:
     """Write the Arrow record batches of a DataFrame's partition; yield the report as a batch.
 
     Raises:
-        KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
+        KafkaDeliveryError: records were not delivered, unless errors are to be reported.
     """
     import pyarrow as pa
 
@@ -94,12 +94,12 @@ def write_tables(batches: Iterable[Any], options: TaskOptions, setting: str) -> 
 
     Args:
         batches: `pyarrow.RecordBatch`, with the columns of `table_columns`.
-        options: The job's.
-        setting: What sets the topic of all rows, for a message.
+        options: the job's.
+        setting: what sets the topic of all rows, for a message.
 
     Raises:
-        KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
-        UsageError: A row's topic is null.
+        KafkaDeliveryError: records were not delivered, unless errors are to be reported.
+        UsageError: a row's topic is null.
     """
 
     def send(producer: Any, ledger: Ledger) -> None:
@@ -108,7 +108,7 @@ def write_tables(batches: Iterable[Any], options: TaskOptions, setting: str) -> 
             if options.topic is None and batch.column("topic").null_count:
                 raise UsageError(null_topic(setting))
             names = {name: name if name in present else None for name in COLUMNS}
-            ledger.add(options.topic, producer.send_table(options.topic, batch, **names))
+            ledger.add_future(options.topic, producer.send_table(options.topic, batch, **names))
 
     return _write(send, options)
 

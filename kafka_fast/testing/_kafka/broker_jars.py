@@ -72,23 +72,20 @@ class ToolMissingError(RealKafkaError):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """How one version of Apache Kafka is fetched and run.
-
-    Attributes:
-        version: Kafka's version in Maven.
-        scala: the Scala version in the artifact's name.
-        kraft: False for the versions that need ZooKeeper.
-        log4j2: Kafka 4 logs through log4j 2, earlier versions through log4j 1 (here reload4j).
-        exclude: artifacts of `org.apache.kafka` that the POM names but that were never published.
-        extra: further `group:artifact:version`, which override those of Kafka's POM.
-    """
+    """How one version of Apache Kafka is fetched and run."""
 
     version: str
+    """Kafka's version in Maven."""
     scala: str = "2.13"
+    """The Scala version in the artifact's name."""
     kraft: bool = True
+    """False for the versions that need ZooKeeper."""
     log4j2: bool = False
+    """Kafka 4 logs through log4j 2, earlier versions through log4j 1 (here reload4j)."""
     exclude: tuple[str, ...] = ()
+    """Artifacts of `org.apache.kafka` that the POM names but that were never published."""
     extra: tuple[str, ...] = ()
+    """Further `group:artifact:version`, which override those of Kafka's POM."""
 
     @property
     def ready_line(self) -> str:

@@ -45,12 +45,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class IdentityProvider:
-    """A running provider; use it as a context manager, or call `start` and `close`.
-
-    Attributes:
-        refusal: if set, the HTTP status that every request for a token is answered with.
-        asked: how many requests for tokens there were.
-    """
+    """A running provider; use it as a context manager, or call `start` and `close`."""
 
     def __init__(self, authority: CertificateAuthority, clients: Mapping[str, str]) -> None:
         """Make the key.
@@ -62,7 +57,9 @@ class IdentityProvider:
         from cryptography.hazmat.primitives.asymmetric import rsa
 
         self.refusal: int | None = None
+        """If set, the HTTP status that every request for a token is answered with."""
         self.asked = 0
+        """How many requests for tokens there were."""
         self._clients = dict(clients)
         self._key = rsa.generate_private_key(_EXPONENT, _KEY_BITS)
         self._certificate = authority.issue("localhost", HOST)

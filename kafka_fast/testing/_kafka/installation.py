@@ -52,20 +52,17 @@ STOCK_SINGLE_NODE = {
 
 
 class Node(JavaProcess):
-    """One broker of the cluster.
-
-    Attributes:
-        node_id: 1, 2, 3.
-        ports: listener name -> port on the loopback address; unchanged by restarts.
-        host: the loopback address as clients get it.
-        data_dir: the broker's log directory.
-    """
+    """One broker of the cluster."""
 
     node_id: int
+    """1, 2, 3."""
     ports: dict[str, int]
+    """Listener name -> port on the loopback address; unchanged by restarts."""
     data_dir: Path
+    """The broker's log directory."""
 
     host: str = HOST
+    """The loopback address as clients get it."""
 
     @property
     def port(self) -> int:
@@ -94,13 +91,7 @@ class Layout:
 
 
 class Installation:
-    """The files and the processes of one cluster.
-
-    Attributes:
-        nodes: none of them started.
-        zookeeper: started, if the release needs one.
-        cluster_id: the id that the storage was formatted with; empty with ZooKeeper.
-    """
+    """The files and the processes of one cluster."""
 
     def __init__(self, layout: Layout) -> None:
         """Fetch missing jars; `make` does the rest.
@@ -110,8 +101,11 @@ class Installation:
         """
         self._java, self._jars = find_tool("java"), class_path(layout.release.version)
         self.nodes: list[Node] = []
+        """None of them started."""
         self.zookeeper: JavaProcess | None = None
+        """Started, if the release needs one."""
         self.cluster_id = ""
+        """The id that the storage was formatted with; empty with ZooKeeper."""
         self._layout = layout
         self._folder = Path(tempfile.mkdtemp(prefix="kafka-fast-", dir=data_root()))
         keep = os.environ.get("KAFKA_FAST_KEEP_BROKER_DATA", "0") != "0"
@@ -139,7 +133,7 @@ class Installation:
     def _make_kraft(self) -> None:
         layout = self._layout
         self.cluster_id = _new_cluster_id()
-        controllers = [self._ports.take() for _ in range(layout.nodes)]
+        controllers = [self._ports.take_port() for _ in range(layout.nodes)]
         voters = ",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(controllers, 1))
         failover = FAST_FAILOVER if layout.fast_failover and not layout.stock else {}
         if layout.nodes == 1 and not layout.stock:
@@ -156,7 +150,7 @@ class Installation:
 
     def _make_zookeeper(self) -> None:
         layout = self._layout
-        client_port = self._ports.take()
+        client_port = self._ports.take_port()
         # A short tick permits the short sessions of a fast failover.
         config = write_properties_file(
             self._folder / "zookeeper.properties",
@@ -191,7 +185,7 @@ class Installation:
         """Write the properties of one node, and add the node to the cluster."""
         layout, name = self._layout, f"node-{node_id}"
         host = STOCK_HOST if layout.stock else HOST
-        ports = {listener: self._ports.take() for listener in layout.protocols}
+        ports = {listener: self._ports.take_port() for listener in layout.protocols}
         protocols = {**dict.fromkeys(controller, PLAINTEXT), **layout.protocols}
         properties = {
             **(STOCK_SINGLE_NODE if layout.stock else _common_properties(layout.nodes, node_id)),

@@ -86,7 +86,7 @@ class PortPool:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._locks: list[IO[str]] = []
 
-    def take(self) -> int:
+    def take_port(self) -> int:
         """Return a port that nobody listens on and no other pool holds.
 
         Raises:
@@ -134,7 +134,7 @@ class Reaper:
         """Have the process `pid` killed when the tests' process has ended."""
         self._say(f"+{pid}")
 
-    def forget(self, pid: int) -> None:
+    def unwatch(self, pid: int) -> None:
         """Stop watching `pid`, which has ended."""
         self._say(f"-{pid}")
 
@@ -152,14 +152,7 @@ class Reaper:
 
 
 class JavaProcess:
-    """One server, which may be started, stopped, killed and paused any number of times.
-
-    Attributes:
-        name: the server's name in messages.
-        log_path: file with the server's output, of all its starts one after the other.
-        process: the running process, or None.
-        paused: True between `pause` and `resume`.
-    """
+    """One server, which may be started, stopped, killed and paused any number of times."""
 
     def __init__(
         self,
@@ -172,9 +165,13 @@ class JavaProcess:
         reaper: Reaper,
     ) -> None:
         self.name = name
+        """The server's name in messages."""
         self.log_path = log_path
+        """File with the server's output, of all its starts one after the other."""
         self.process: subprocess.Popen[bytes] | None = None
+        """The running process, or None."""
         self.paused = False
+        """True between `pause` and `resume`."""
         self._command = command
         self._cwd = cwd
         self._ready = ready
@@ -253,7 +250,7 @@ class JavaProcess:
             raise RealKafkaError(
                 f"{self.name} did not stop in {timeout:.0f} s:\n{self.log_tail()}"
             ) from late
-        self._reaper.forget(self.process.pid)
+        self._reaper.unwatch(self.process.pid)
 
     def terminate(self) -> None:
         """Ask for an orderly end (SIGTERM) and return at once."""
@@ -269,7 +266,7 @@ class JavaProcess:
         self.process.kill()
         self.process.wait()
         self.paused = False
-        self._reaper.forget(self.process.pid)
+        self._reaper.unwatch(self.process.pid)
 
     def pause(self) -> None:
         """Freeze the server (SIGSTOP): its connections stay open, but it answers nothing."""

@@ -67,14 +67,7 @@ _ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 
 class SecureKafka(RealKafka):
-    """A cluster with secure listeners; use it in a `with` block.
-
-    Attributes:
-        authority: issues certificates that the brokers trust.
-        certificate: the brokers' own, for localhost and 127.0.0.1.
-        provider: signs tokens for OAUTHBEARER.
-        mechanisms: those that the brokers offer.
-    """
+    """A cluster with secure listeners; use it in a `with` block."""
 
     def __init__(
         self,
@@ -97,13 +90,17 @@ class SecureKafka(RealKafka):
             options: further arguments of `RealKafka`.
         """
         self.authority = CertificateAuthority(folder)
+        """Issues certificates that the brokers trust."""
         self.certificate = self.authority.issue("localhost", "127.0.0.1")
+        """The brokers' own, for localhost and 127.0.0.1."""
         self.provider = IdentityProvider(self.authority, USERS)
+        """Signs tokens for OAUTHBEARER."""
         self._folder = folder
         self._client_certificates: dict[str, Certificate] = {}
         self._given_overrides = dict(overrides or {})
         self._reauth_ms = reauth_ms
         self.mechanisms: Sequence[str] = MECHANISMS
+        """Those that the brokers offer."""
         if release(version).kraft:
             format_options = options.pop("format_options", ())
             options["format_options"] = [*format_options, *_scram_format_options()]

@@ -53,12 +53,16 @@ _IMPLIED_BY = {
 class AclRule:
     """One rule."""
 
-    user: str  # without "User:"; ANY_NAME: all
+    user: str
+    """Without "User:"; ANY_NAME: all."""
     operation: Operation
     resource: ResourceType
-    name: str  # ANY_NAME: all of the type
-    prefixed: bool = False  # all names that begin with `name`
-    allows: bool = True  # False: denies
+    name: str
+    """ANY_NAME: all of the type."""
+    prefixed: bool = False
+    """All names that begin with `name`."""
+    allows: bool = True
+    """False: denies."""
 
     def is_about(self, user: str, resource: ResourceType, name: str) -> bool:
         """Tell whether the rule concerns a user and a resource."""
@@ -138,7 +142,7 @@ class Authorizer:
         self._super_users = frozenset(super_users)
         self._rules: list[AclRule] = []
 
-    def add(self, rules: Iterable[AclRule]) -> None:
+    def add_rules(self, rules: Iterable[AclRule]) -> None:
         """Add rules, which hold from now on."""
         self._rules.extend(rules)
 

@@ -71,7 +71,8 @@ class Output(NamedTuple):
 
     connection_id: int
     data: bytes
-    close: Closing  # after the data has been written
+    close: Closing
+    """After the data has been written."""
 
 
 @dataclass(slots=True)
@@ -161,10 +162,10 @@ class Broker:
         """Drop every connection and everything that was under way."""
         for connection in list(self._connections.values()):
             self._close(connection)
-        self._timers.clear()
+        self._timers.cancel_all()
         self._waiting.clear()
-        self._sessions.clear()
-        self._coordinator.stop()
+        self._sessions.forget_all()
+        self._coordinator.forget_all()
         self.paused = False
 
     def pause(self) -> None:
@@ -192,7 +193,7 @@ class Broker:
 
     def forget_fetch_sessions(self) -> None:
         """Drop all fetch sessions."""
-        self._sessions.clear()
+        self._sessions.forget_all()
 
     # ---- out ----
 
@@ -256,7 +257,7 @@ class Broker:
                 raise CloseConnectionError(_not_offered(header))
             self._reply_unsupported(connection, header, now)
             return
-        drop = self._faults.take(DropRule, self.node_id, header.api_key)
+        drop = self._faults.take_rule(DropRule, self.node_id, header.api_key)
         if drop is not None and not drop.applied:
             self._lose(connection, drop)
             return
@@ -288,7 +289,7 @@ class Broker:
         elif answer is not None:
             self._reply(connection, header, answer, now)
         else:
-            unasked = self._faults.take(UnaskedRule, self.node_id, header.api_key)
+            unasked = self._faults.take_rule(UnaskedRule, self.node_id, header.api_key)
             if unasked is not None:
                 data = unasked.answer(header.correlation_id)
                 self._emit(connection, Output(connection.connection_id, data, Closing.NO))
@@ -352,16 +353,16 @@ class Broker:
         now: float,
         close: Closing = Closing.NO,
     ) -> None:
-        throttle = self._faults.take(ThrottleRule, self.node_id, header.api_key)
-        delay = self._faults.take(DelayRule, self.node_id, header.api_key)
-        cut = self._faults.take(CutRule, self.node_id, header.api_key)
+        throttle = self._faults.take_rule(ThrottleRule, self.node_id, header.api_key)
+        delay = self._faults.take_rule(DelayRule, self.node_id, header.api_key)
+        cut = self._faults.take_rule(CutRule, self.node_id, header.api_key)
         muted_until = now
         if throttle is not None and hasattr(body, "throttle_time_ms"):
             body.throttle_time_ms = throttle.throttle_ms
             muted_until = now + throttle.throttle_ms / 1000
         self._faults.rewrite(header.api_key, body, self.node_id)
         data = framing.encode_response(body, header.version, header.correlation_id)
-        garble = self._faults.take(GarbleRule, self.node_id, header.api_key)
+        garble = self._faults.take_rule(GarbleRule, self.node_id, header.api_key)
         if garble is not None:
             data = garble.change(data)
         if cut is not None:

@@ -198,7 +198,7 @@ class Cluster:
 
     def forget_producer(self, topic: str, partition: int, producer_id: int) -> None:
         """Drop what a partition knows of a producer, as retention and expiry do."""
-        self.state.partition(topic, partition).producers.forget(producer_id)
+        self.state.partition(topic, partition).producers.expire(producer_id)
 
     # ---- who may do what ----
 
@@ -211,7 +211,7 @@ class Cluster:
         authorizer = self.state.security.authorizer
         if authorizer is None:
             raise ValueError("everybody may do everything here: name super_users")
-        authorizer.add(rules)
+        authorizer.add_rules(rules)
         self.state.changes += 1
 
     def expire_sessions(self, now: float) -> None:

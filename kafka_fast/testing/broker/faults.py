@@ -23,12 +23,16 @@ from kafka_fast.testing.broker.versions import METADATA
 class Rule:
     """Which requests are struck; None means any."""
 
-    api: int | None = None  # API key
-    node: int | None = None  # node id
+    api: int | None = None
+    """API key."""
+    node: int | None = None
+    """Node id."""
     topic: str | None = None
     partition: int | None = None
-    count: int | None = None  # strikes before the rule is used up
-    skip: int = 0  # matching requests that pass before the first strike
+    count: int | None = None
+    """Strikes before the rule is used up."""
+    skip: int = 0
+    """Matching requests that pass before the first strike."""
     probability: float = 1.0
     strikes: int = field(default=0, init=False)
     cancelled: bool = field(default=False, init=False)
@@ -59,7 +63,8 @@ class ErrorRule(Rule):
     """Answer with an error code: for one partition, one topic, or the whole request."""
 
     code: int
-    applied: bool = False  # do the work first, then claim that it failed
+    applied: bool = False
+    """Do the work first, then claim that it failed."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,30 +85,36 @@ class ThrottleRule(Rule):
 class DropRule(Rule):
     """Never answer; what else the connection sends is neither read nor answered."""
 
-    applied: bool = True  # do the work, lose the answer; False: lose the request
-    close: bool = False  # close the connection instead of leaving it silent
+    applied: bool = True
+    """Do the work, lose the answer; False: lose the request."""
+    close: bool = False
+    """Close the connection instead of leaving it silent."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CutRule(Rule):
     """Send the first bytes of the answer, then close the connection."""
 
-    after: int  # bytes, the length field included
-    reset: bool = False  # by RST, as a process does that is killed with bytes unread
+    after: int
+    """Bytes, the length field included."""
+    reset: bool = False
+    """By RST, as a process does that is killed with bytes unread."""
 
 
 @dataclass(slots=True, kw_only=True)
 class GarbleRule(Rule):
     """Send other bytes in the place of an answer."""
 
-    change: Callable[[bytes], bytes]  # of the whole frame, length field included
+    change: Callable[[bytes], bytes]
+    """Of the whole frame, length field included."""
 
 
 @dataclass(slots=True, kw_only=True)
 class UnaskedRule(Rule):
     """Answer a request that wants no answer: Produce with acks=0."""
 
-    answer: Callable[[int], bytes]  # the whole frame for a correlation id, length field included
+    answer: Callable[[int], bytes]
+    """The whole frame for a correlation id, length field included."""
 
 
 Script = Callable[[Any, int], None]  # (response, node id)
@@ -188,7 +199,7 @@ class Faults:
 
     # ---- questions: what goes wrong now ----
 
-    def take(self, kind: type[AnyRule], node: int, api: int) -> AnyRule | None:
+    def take_rule(self, kind: type[AnyRule], node: int, api: int) -> AnyRule | None:
         """Return the rule of this kind that strikes a request as a whole, if one does."""
         for rule in self._rules:
             if isinstance(rule, kind) and self._strikes(rule, node, api):

@@ -28,8 +28,8 @@ def answers(
     """Declare the API that the decorated handler answers.
 
     Args:
-        request_class: The API.
-        versions: Lowest and highest version. Otherwise all that Kafka offers to clients.
+        request_class: the API.
+        versions: lowest and highest version. Otherwise all that Kafka offers to clients.
 
     Raises:
         TypeError: another handler answers this API.

@@ -25,13 +25,17 @@ class Request:
 
     node_id: int
     header: RequestHeader
-    body: Any  # the message class of the API
+    body: Any
+    """The message class of the API."""
     now: float
     state: ClusterState
     faults: Faults
-    sessions: FetchSessions  # of the asked broker
-    coordinator: Coordinator  # on the asked broker
-    user: str = ANONYMOUS  # who asks
+    sessions: FetchSessions
+    """Of the asked broker."""
+    coordinator: Coordinator
+    """On the asked broker."""
+    user: str = ANONYMOUS
+    """Who asks."""
 
     @property
     def version(self) -> int:
@@ -78,7 +82,8 @@ class Request:
 class Waiting:
     """The answer comes later: when `retry` has one, at the latest at `deadline`."""
 
-    deadline: float | None  # None: whenever it has one
+    deadline: float | None
+    """None: whenever it has one."""
     retry: Callable[[float, bool], Any]  # (now, last chance) -> response or None
 
 

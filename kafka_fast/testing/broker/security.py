@@ -21,7 +21,8 @@ class TokenClaims:
     """What a good token says."""
 
     user: str
-    expires_at_ms: int  # Unix ms
+    expires_at_ms: int
+    """Unix ms."""
 
 
 TokenCheck = Callable[[str, int], TokenClaims]
@@ -30,25 +31,22 @@ TokenCheck = Callable[[str, int], TokenClaims]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:
-    """SASL and ACLs of a cluster; TLS is its sockets'.
-
-    Attributes:
-        users: names and passwords, for PLAIN and SCRAM.
-        mechanisms: those that are offered, of `MECHANISMS`; empty: clients do not authenticate.
-        scram_iterations: of every password; Kafka allows 4,096 to 16,384.
-        reauth_ms: `connections.max.reauth.ms`; 0: sessions end only with their token.
-        check_token: of OAUTHBEARER; None: tokens are unsecured, as Kafka's own default has it.
-        super_users: may do everything, others what rules allow; None: everybody may do everything.
-        failure_delay_ms: `connection.failed.authentication.delay.ms`.
-    """
+    """SASL and ACLs of a cluster; TLS is its sockets'."""
 
     users: Mapping[str, str] = field(default_factory=dict)
+    """Names and passwords, for PLAIN and SCRAM."""
     mechanisms: Sequence[str] = MECHANISMS
+    """Those that are offered, of `MECHANISMS`; empty: clients do not authenticate."""
     scram_iterations: int = _MIN_ITERATIONS
+    """Of every password; Kafka allows 4,096 to 16,384."""
     reauth_ms: int = 0
+    """`connections.max.reauth.ms`; 0: sessions end only with their token."""
     check_token: TokenCheck | None = None
+    """Of OAUTHBEARER; None: tokens are unsecured, as Kafka's own default has it."""
     super_users: Collection[str] | None = None
+    """May do everything, others what rules allow; None: everybody may do everything."""
     failure_delay_ms: int = 100
+    """`connection.failed.authentication.delay.ms`."""
 
     def __post_init__(self) -> None:
         """Refuse what Kafka has not.

@@ -4,8 +4,8 @@
     an incremental one   epoch 1, 2, ...: only what changed is named, only what is new is answered
     epoch -1             all partitions are named, and the session ends
 
-Each broker has sessions of its own, gone when it dies. The handler asks `begin` what is to be read
-and hands the answers to the `finish` of what it got.
+Each broker has sessions of its own, gone when it dies. The handler asks `open_context` what is to
+be read, and hands the answers to the `finish` of what it got.
 """
 
 from __future__ import annotations
@@ -42,10 +42,13 @@ Key = tuple[bytes | str, int]
 class Wanted:
     """A partition that is to be read."""
 
-    topic: str | None  # its name; None: no topic has the id
-    topic_id: bytes  # zeros up to version 12
+    topic: str | None
+    """Its name; None: no topic has the id."""
+    topic_id: bytes
+    """Zeros up to version 12."""
     asked: FetchPartition
-    high_watermark: int = _NONE  # what the client was told last, of which a change is told again
+    high_watermark: int = _NONE
+    """What the client was told last, of which a change is told again."""
     log_start_offset: int = _NONE
 
 
@@ -56,9 +59,11 @@ class FetchSession:
     session_id: int
     uses_ids: bool
     partitions: dict[Key, Wanted]
-    created: float  # as `now`
+    created: float
+    """As `now`."""
     used: float
-    epoch: int = 1  # that the next request must carry
+    epoch: int = 1
+    """That the next request must carry."""
 
 
 class Context(Protocol):
@@ -79,17 +84,17 @@ class FetchSessions:
         """Keep at most `most` sessions."""
         self._most = most
         self._sessions: dict[int, FetchSession] = {}
-        self._last_id = 0  # goes on after `clear`: an old id must not mean a new session
+        self._last_id = 0  # goes on after `forget_all`: an old id must not mean a new session
 
     def __len__(self) -> int:
         """Return the number of sessions."""
         return len(self._sessions)
 
-    def clear(self) -> None:
+    def forget_all(self) -> None:
         """Forget all sessions, as a broker does that stops."""
         self._sessions.clear()
 
-    def begin(
+    def open_context(
         self, body: FetchRequest, version: int, names: Mapping[bytes, str], now: float
     ) -> Context | FetchResponse:
         """Return the context of a request, or the error response if its session is not valid.

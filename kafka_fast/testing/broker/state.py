@@ -44,17 +44,28 @@ UUID_LEN = 16
 class Settings:
     """What is fixed when a cluster is made."""
 
-    partitions: int = 1  # of a topic that does not say
-    replication_factor: int = 1  # of a topic that does not say
-    auto_create: bool = True  # topics come into being when a client asks for their metadata
-    topic_config: Mapping[str, str] = field(default_factory=dict)  # over Kafka's defaults
-    unix_ms_at_zero: int = 0  # wall clock, Unix ms, when `now` is 0.0
-    max_frame_size: int = 100 * 1024 * 1024  # Kafka's socket.request.max.bytes
-    max_connections: int = 1000  # of one broker
-    read_ahead: int = 4 * 1024 * 1024  # bytes of frames that wait, before reading stops
-    fetch_sessions: int = 1000  # of one broker; 0: fetches are always full
-    first_epoch: int = 0  # of new producer ids: Kafka's is 0, clients wear theirs out by and by
-    closest_replica: bool = False  # consumers are sent to a replica in their rack (KIP-392)
+    partitions: int = 1
+    """Of a topic that does not say."""
+    replication_factor: int = 1
+    """Of a topic that does not say."""
+    auto_create: bool = True
+    """Topics come into being when a client asks for their metadata."""
+    topic_config: Mapping[str, str] = field(default_factory=dict)
+    """Over Kafka's defaults."""
+    unix_ms_at_zero: int = 0
+    """Wall clock, Unix ms, when `now` is 0.0."""
+    max_frame_size: int = 100 * 1024 * 1024
+    """Kafka's socket.request.max.bytes."""
+    max_connections: int = 1000
+    """Of one broker."""
+    read_ahead: int = 4 * 1024 * 1024
+    """Bytes of frames that wait, before reading stops."""
+    fetch_sessions: int = 1000
+    """Of one broker; 0: fetches are always full."""
+    first_epoch: int = 0
+    """Of new producer ids: Kafka's is 0, clients wear theirs out by and by."""
+    closest_replica: bool = False
+    """Consumers are sent to a replica in their rack (KIP-392)."""
     groups: GroupSettings = field(default_factory=GroupSettings)
     security: Security = field(default_factory=lambda: Security(mechanisms=()))
 

@@ -34,7 +34,7 @@ class Timers:
         for key in [key for key in self._entries if concerned(key)]:
             del self._entries[key]
 
-    def clear(self) -> None:
+    def cancel_all(self) -> None:
         """Call off everything."""
         self._heap.clear()
         self._entries.clear()

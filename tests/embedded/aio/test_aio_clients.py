@@ -380,7 +380,7 @@ def test_nothing_is_left_of_cancelled_polls(kafka: EmbeddedKafka, topic: str, lo
         async with consumer_of(kafka) as consumer:
             consumer.assign([TopicPartition(topic, 0)])
             await consumer.poll(0.05)
-            reader = weakref.ref(consumer._driver._readers.of(asyncio.get_running_loop()))
+            reader = weakref.ref(consumer._driver._readers.reader_of(asyncio.get_running_loop()))
             gc.collect()
             fds, tasks = entries("/proc/self/fd"), len(asyncio.all_tasks())
             for _ in range(3_000):

@@ -186,7 +186,7 @@ def test_what_a_leader_answered_explains_nothing_once_it_is_gone() -> None:
         troubles = consumer._core.control.troubles
 
         def kill() -> None:
-            eventually(lambda: troubles.of(where) is not None)
+            eventually(lambda: troubles.last_of(where) is not None)
             kafka.kill(1)
 
         killer = threading.Thread(target=kill)

@@ -545,7 +545,9 @@ def test_a_login_that_a_broker_never_ends(
 ) -> None:
     """It accepts each message and asks for the next, and no end would ever come."""
     monkeypatch.setattr(
-        kerberos, "KerberosLogin", lambda **_: SimpleNamespace(begin=lambda _: EndlessContext())
+        kerberos,
+        "KerberosLogin",
+        lambda **_: SimpleNamespace(make_context=lambda _: EndlessContext()),
     )
     if mechanism == "any":
         mechanism = "GSSAPI"

@@ -379,7 +379,7 @@ def test_an_answer_that_is_over_is_not_blamed(
         leader = kafka.on_cluster(lambda cluster: cluster.state.partition("t", 0).leader)
         kafka.move_leader("t", 0, node_id=3 - leader)
         troubles = consumer._core.control.troubles
-        eventually(lambda: troubles.of(TopicPartition("t", 0)) is not None)
+        eventually(lambda: troubles.last_of(TopicPartition("t", 0)) is not None)
         until = time.monotonic() + 6 * short_waits
         while time.monotonic() < until:
             consumer.poll(0.02)

@@ -57,7 +57,7 @@ class Client:
         sock.setblocking(False)
         self._last_id += 1
         deadline = time.monotonic() + timeout
-        self.connector.begin(Connecting(self._last_id, NODE, host, sock, deadline))
+        self.connector.begin_handshake(Connecting(self._last_id, NODE, host, sock, deadline))
         return self._last_id
 
     def take(self, count: int = 1) -> dict[int, OSError | None]:
@@ -69,7 +69,7 @@ class Client:
             while len(ended) < count:
                 assert time.monotonic() < deadline, "the handshake does not end"
                 selector.select(1.0)
-                ended.update(self.connector.take(self._pump))
+                ended.update(self.connector.take_ended(self._pump))
         return ended
 
     def open(self, port: int, host: str = "localhost", send_buffer: int | None = None) -> int:

@@ -184,7 +184,7 @@ def test_a_handshake_that_is_given_up_is_not_heard_of_again(
 
     with Server(serve) as server, client_with(settings, way) as client:
         first, second, third = (client.begin(server.port) for _ in range(3))
-        client.connector.drop(second)
+        client.connector.drop_handshake(second)
         go_on.set()
         assert set(client.take(2)) == {first, third}
 

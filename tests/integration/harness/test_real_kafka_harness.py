@@ -95,7 +95,7 @@ class TestJars:
 class TestPorts:
     def test_pools_never_share_a_port(self) -> None:
         first, second = PortPool(), PortPool()
-        ports = [pool.take() for pool in (first, second) for _ in range(20)]
+        ports = [pool.take_port() for pool in (first, second) for _ in range(20)]
         assert len(set(ports)) == 40
         first.close()
         second.close()
@@ -106,7 +106,7 @@ class TestPorts:
             port = taken.getsockname()[1]
             monkeypatch.setattr(java_process, "PORT_RANGE", range(port, port + 1))
             with pytest.raises(RealKafkaError, match="no free port"):
-                PortPool().take()
+                PortPool().take_port()
 
 
 class TestProcesses:

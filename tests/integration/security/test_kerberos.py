@@ -168,7 +168,7 @@ def test_no_ticket_is_told(kdc: Kdc, caplog: pytest.LogCaptureFixture) -> None:
     made = mechanism(kerberos_keytab=str(kdc.keytab), kerberos_principal="client")
     made.name = "SCRIPT"  # as the other side of the dialogue is used to
     login = Authentication(made, "localhost", versions(), "me")
-    step = login.handle_frame(shake(login.begin()))
+    step = login.handle_frame(shake(login.first_step()))
     assert isinstance(step, Work)
     request = login.handle_result(step.function())
     ticket = read(request)[0].auth_bytes

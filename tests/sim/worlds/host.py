@@ -155,7 +155,7 @@ class VirtualHost:
             2 * self._network.delay(), partial(self._finish_connect, command, node, fate)
         )
 
-    def drop(self, link_id: int) -> None:
+    def drop_link(self, link_id: int) -> None:
         """Give up a link that is still being opened."""
         self._connecting.discard(link_id)
 

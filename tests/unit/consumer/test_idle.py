@@ -49,12 +49,12 @@ def test_a_partition_that_has_just_come_is_not_waited_for_long(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    world.idle.look(1.0)
+    world.idle.note_idle(1.0)
     world.partitions = [PARTITION]
     for now in (0.9 * LONG, 1.0 + LONG, 0.9 * LONG + LONG - 0.1):
-        world.idle.look(now)
+        world.idle.note_idle(now)
     assert caplog.messages == []
-    world.idle.look(0.9 * LONG + LONG)
+    world.idle.note_idle(0.9 * LONG + LONG)
     assert caplog.messages == ["[me] waiting for records of t-0 (it looks up where to start)"]
 
 
@@ -62,12 +62,12 @@ def test_a_partition_that_comes_after_a_long_wait_is_waited_for_anew(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    world.idle.look(1.0)
-    world.idle.look(1.0 + LONG)
+    world.idle.note_idle(1.0)
+    world.idle.note_idle(1.0 + LONG)
     assert caplog.messages == ["[me] waiting for group 'g': its members"]
     world.partitions = [PARTITION]
-    world.idle.look(2.0 + LONG)
-    world.idle.look(3.0 + LONG)
+    world.idle.note_idle(2.0 + LONG)
+    world.idle.note_idle(3.0 + LONG)
     assert len(caplog.messages) == 1
-    world.idle.look(3.0 + 2 * LONG)
+    world.idle.note_idle(3.0 + 2 * LONG)
     assert caplog.messages[1:] == ["[me] waiting for records of t-0 (it looks up where to start)"]

@@ -31,7 +31,7 @@ def test_a_wakeup_ends_one_wait_that_it_may_end(waits: Waits, clock: Clock) -> N
         clock.run(waits.wait(answer, 100.1, "leaving", may_wake=False))
     with pytest.raises(WakeupError):
         clock.run(waits.wait(answer, 200.0, "counting"))
-    waits.check()
+    waits.raise_if_over()
 
 
 def test_whoever_closes_ends_the_waits_of_all_others(waits: Waits, clock: Clock) -> None:
@@ -50,19 +50,19 @@ def test_whoever_closes_ends_the_waits_of_all_others(waits: Waits, clock: Clock)
     waits.give_up_closing(-2)
     assert waits.closer == closer
     waits.give_up_closing(closer)
-    waits.check()
+    waits.raise_if_over()
 
 
 def test_the_closer_itself_waits_on(waits: Waits, clock: Clock) -> None:
     answer: Answer[int] = Answer()
     assert waits.claim_closing(threading.get_ident())
-    waits.check()
+    waits.raise_if_over()
     answer.set(7)
     assert clock.run(waits.wait(answer, 200.0, "counting")) == 7
 
 
 def test_a_wait_is_over_when_something_ends_it(waits: Waits, control: Any) -> None:
-    """Exactly when `check` would raise: else its steps would spin, or sleep on."""
+    """Exactly when `raise_if_over` would raise: else its steps would spin, or sleep on."""
     (request,) = [next(waits.wait(Answer[int](), 200.0, "counting"))]
     assert isinstance(request, Wait)
     (last,) = [next(waits.wait(Answer[int](), 200.0, "leaving", may_wake=False))]
@@ -72,7 +72,7 @@ def test_a_wait_is_over_when_something_ends_it(waits: Waits, control: Any) -> No
     assert request.is_over()
     assert not last.is_over()
     with pytest.raises(WakeupError):
-        waits.check()
+        waits.raise_if_over()
     assert not request.is_over()
     waits.claim_closing(-1)
     assert request.is_over()

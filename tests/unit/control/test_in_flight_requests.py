@@ -100,7 +100,7 @@ def rig() -> Rig:
 
 
 def test_any_answer_may_announce_a_pause(rig: Rig) -> None:
-    rig.requests.ask(rig.link, BEAT, HeartbeatResponse, rig.take, rig.lose, timeout=30.0)
+    rig.requests.send_request(rig.link, BEAT, HeartbeatResponse, rig.take, rig.lose, timeout=30.0)
     rig.answer(rig.command().token, HeartbeatResponse(throttle_time_ms=700))
     assert rig.throttled == [(7, 700)]
     started = rig.start()
@@ -110,16 +110,16 @@ def test_any_answer_may_announce_a_pause(rig: Rig) -> None:
 
 
 def test_a_question_is_answered_once(rig: Rig) -> None:
-    ask = rig.requests.ask
+    ask = rig.requests.send_request
     assert ask(rig.link, BEAT, HeartbeatResponse, rig.take, rig.lose, timeout=30.0) == VERSION
     sent = rig.command()
     assert isinstance(sent, SendRaw)
     assert frame.decode_request(sent.frame[4:])[1] == BEAT
-    assert rig.requests.load(rig.link) == 1
+    assert rig.requests.waiting_on(rig.link) == 1
     rig.answer(sent.token, OTHER)
     rig.answer(sent.token, EXPECTED)
     assert rig.heard == [OTHER]
-    assert rig.requests.load(rig.link) == 0
+    assert rig.requests.waiting_on(rig.link) == 0
 
 
 def test_a_repetition_is_heard_of_again_and_again(rig: Rig) -> None:
@@ -176,7 +176,7 @@ def test_a_link_that_breaks_is_told_once(rig: Rig) -> None:
     rig.break_link(token)
     rig.answer(said.own_token, JOINED)
     assert rig.heard == ["KafkaConnectionError"]
-    assert rig.requests.load(rig.link) == 0
+    assert rig.requests.waiting_on(rig.link) == 0
 
 
 def test_a_repetition_that_has_ended_by_itself_is_known_once(rig: Rig) -> None:
@@ -188,7 +188,7 @@ def test_a_repetition_that_has_ended_by_itself_is_known_once(rig: Rig) -> None:
     stopped = rig.start().token
     rig.requests.stop_heartbeats(stopped)
     assert not rig.requests.handle_ended(stopped)
-    assert rig.requests.load(rig.link) == 0
+    assert rig.requests.waiting_on(rig.link) == 0
 
 
 def test_after_a_stop_nothing_is_heard(rig: Rig) -> None:
@@ -202,7 +202,7 @@ def test_after_a_stop_nothing_is_heard(rig: Rig) -> None:
         rig.answer(late, JOINED)
         rig.break_link(late)
     assert rig.heard == []
-    assert rig.requests.load(rig.link) == 0
+    assert rig.requests.waiting_on(rig.link) == 0
 
 
 @pytest.mark.parametrize("is_between", [True, False])

@@ -81,8 +81,8 @@ class HandHost:
     def connect(self, command: OpenLink, now: float) -> None:
         self.note(command)
 
-    def drop(self, link_id: int) -> None:
-        self.note(("drop", link_id))
+    def drop_link(self, link_id: int) -> None:
+        self.note(("drop_link", link_id))
 
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         self.look_ups.append(done)
@@ -182,10 +182,10 @@ def test_a_link_is_dropped_when_its_time_is_up(core: ClientCore, host: HandHost)
     assert host.notes[-1] is OPEN
     core.turn(4.9)
     assert core.next_deadline() <= 5.0
-    assert ("drop", 7) not in host.notes
+    assert ("drop_link", 7) not in host.notes
     core.turn(5.0)
     core.turn(5.1)
-    assert host.notes.count(("drop", 7)) == 1
+    assert host.notes.count(("drop_link", 7)) == 1
 
 
 def test_a_link_that_is_closed_while_it_opens_never_reaches_the_data_plane(
@@ -193,7 +193,7 @@ def test_a_link_that_is_closed_while_it_opens_never_reaches_the_data_plane(
 ) -> None:
     core.carry_out(OPEN, 1.0)
     core.carry_out(CloseLink(7), 1.0)
-    assert host.notes[-1] == ("drop", 7)
+    assert host.notes[-1] == ("drop_link", 7)
 
 
 def test_the_host_has_nothing_to_drop_of_a_link_that_is_open(
@@ -207,7 +207,7 @@ def test_the_host_has_nothing_to_drop_of_a_link_that_is_open(
         tell()
         core.carry_out(CloseLink(7), 2.0)
         core.turn(6.0)
-    assert ("drop", 7) not in host.notes
+    assert ("drop_link", 7) not in host.notes
 
 
 def test_addresses_come_in_on_the_control_thread(core: ClientCore, host: HandHost) -> None:

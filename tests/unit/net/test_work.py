@@ -26,7 +26,7 @@ def outcome(function: Callable[[], object]) -> tuple[object, str]:
         told.append((result, threading.current_thread().name))
         done.set()
 
-    LoginWork().run(work_of(function), take)
+    LoginWork().run_work(work_of(function), take)
     assert done.wait(TIMEOUT)
     return told[0]
 
@@ -49,7 +49,7 @@ def test_work_is_done_in_place_when_no_thread_can_start(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     told: list[object] = []
-    LoginWork().run(work_of(lambda: 7), told.append)
+    LoginWork().run_work(work_of(lambda: 7), told.append)
     assert told == [7]
 
 
@@ -69,7 +69,7 @@ class Hanging:
         return b"token"
 
     def ask(self) -> None:
-        self.login_work.run(work_of(self.function), self.told.append)
+        self.login_work.run_work(work_of(self.function), self.told.append)
 
 
 @pytest.fixture

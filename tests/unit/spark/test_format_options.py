@@ -27,7 +27,7 @@ def test_names_have_no_case_and_values_no_spaces_around() -> None:
     options = FormatOptions({"SomeNumber": " 7 "}, ["someNumber", "Other"])
     assert options.find("someNumber", number) == 7
     assert options.find("other", number) is None
-    assert options.take("other", number, 3) == 3
+    assert options.take_option("other", number, 3) == 3
 
 
 @pytest.mark.parametrize(

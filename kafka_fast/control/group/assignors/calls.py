@@ -72,7 +72,7 @@ class AssignorCalls:
         self._waiting.append(_AssignorCall(function, done, failed))
         self._begin_next()
 
-    def clear(self) -> None:
+    def drop_waiting(self) -> None:
         """Drop the calls that have not begun. One under way still calls `done` or `failed`."""
         self._waiting.clear()
 

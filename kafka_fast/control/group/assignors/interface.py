@@ -22,25 +22,22 @@ GroupTopics: TypeAlias = Mapping[str, Sequence[PartitionReplicas]]
 
 
 class GroupMember(Value):
-    """One member as the others know it.
-
-    Attributes:
-        member_id: its id in this membership.
-        topics: the topics that it wants.
-        instance_id: the group.instance.id of a static member, which survives restarts; else None.
-        owned: the partitions that it had in `generation`. Sticky assignors use them.
-        generation: the generation of `owned`; -1 if unknown.
-        rack_id: the rack in which it runs, or None.
-        user_data: what its assignor's `user_data` returned, or None.
-    """
+    """One member as the others know it."""
 
     member_id: str
+    """Its id in this membership."""
     topics: frozenset[str]
+    """The topics that it wants."""
     instance_id: str | None = None
+    """The group.instance.id of a static member, which survives restarts; else None."""
     owned: frozenset[TopicPartition] = frozenset()
+    """The partitions that it had in `generation`. Sticky assignors use them."""
     generation: int = -1
+    """The generation of `owned`; -1 if unknown."""
     rack_id: str | None = None
+    """The rack in which it runs, or None."""
     user_data: bytes | None = None
+    """What its assignor's `user_data` returned, or None."""
 
 
 @runtime_checkable
@@ -50,14 +47,12 @@ class Assignor(Protocol):
     One consumer calls these methods one at a time, each in a thread that does nothing else. The
     member sends heartbeats while they are at work, and its group waits for them. What they raise is
     the error of the next poll.
-
-    Attributes:
-        name: the name on which all members must agree, such as "range".
-        is_cooperative: whether members keep what they have while the group rebalances (KIP-429).
     """
 
     name: str
+    """The name on which all members must agree, such as "range"."""
     is_cooperative: bool
+    """Whether members keep what they have while the group rebalances (KIP-429)."""
 
     def assign(
         self, topics: GroupTopics, members: Sequence[GroupMember]

@@ -31,8 +31,10 @@ class Goodbye(Value, frozen=False, eq=False):
 
     reason: str
     done: Callable[[], None]
-    by: float  # when it is given up
-    beside: bool  # it goes over another connection than the member's requests
+    by: float
+    """When it is given up."""
+    beside: bool
+    """It goes over another connection than the member's requests."""
     member_id: str = ""  # "": not known yet
 
 
@@ -97,7 +99,7 @@ class Goodbyes:
         link = coordinator.want_beside(now) if goodbye.beside else coordinator.link
         if link is not None:
             self._unsaid.remove(goodbye)
-            coordinator.ask(
+            coordinator.send_request(
                 link,
                 messages.leave_request(
                     coordinator.group_id, goodbye.member_id, goodbye.reason, link

@@ -54,7 +54,7 @@ class GroupLeader:
         *,
         patience: float,
     ) -> None:
-        """Start without an assignment; `take` keeps the basis of the last one.
+        """Start without an assignment; `take_plan` keeps the basis of the last one.
 
         Args:
             assignors: this member's assignors, by name.
@@ -75,7 +75,7 @@ class GroupLeader:
         """Whether partitions or replicas' racks have changed since the last assignment."""
         return self._basis is not None and self._basis.is_outdated(self._cluster)
 
-    def forget(self) -> None:
+    def forget_assignment(self) -> None:
         """Forget the last assignment: another member may lead now."""
         self._basis = None
         self.settled_by = NEVER
@@ -87,7 +87,7 @@ class GroupLeader:
         """
         return partial(_make_plan, joined, self._assignors, self._subscription, self._cluster)
 
-    def take(self, plan: LeaderPlan, now: float) -> bool:
+    def take_plan(self, plan: LeaderPlan, now: float) -> bool:
         """Take a plan.
 
         Returns:

@@ -125,7 +125,7 @@ class ClassicMember:
         self._described: messages.MemberState | None = None
         self._protocols: list[JoinGroupRequestProtocol] | None = None
 
-    # Getters
+    # ---- getters ----
 
     @property
     def identity(self) -> GroupIdentity:
@@ -198,7 +198,7 @@ class ClassicMember:
         """Return the next thing for the user's thread; None if there is nothing."""
         return self._ownership.poll_news()
 
-    # Commands of the user's thread
+    # ---- commands of the user's thread ----
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
         """Join the group with this subscription, which replaces the last one."""
@@ -210,7 +210,7 @@ class ClassicMember:
         """Leave the group. A static member only stops (KIP-345)."""
         self._go("the consumer left", done, now)
         self._readiness.resume()
-        self._ownership.clear()
+        self._ownership.forget_all()
 
     def _go(self, reason: str, done: Callable[[], None], now: float) -> None:
         """End the membership, and tell the coordinator unless this member is static (KIP-345)."""
@@ -222,7 +222,7 @@ class ClassicMember:
         on_named = None
         self._rejoin_reason = None
         self._state = ClassicMemberState.OUT
-        self._session.forget()
+        self._session.forget_membership()
         self._drop_calls()
         if who.instance_id is not None:
             done()
@@ -272,20 +272,20 @@ class ClassicMember:
             self._want_join("the topics that the pattern matches have changed", now)
         self._rebalance.handle_metadata(now)
         if self._state is ClassicMemberState.STABLE and self._leader.is_outdated:
-            self._leader.forget()
+            self._leader.forget_assignment()
             self._want_join("partitions were added, or topics made or deleted", now)
 
-    # Time
+    # ---- time ----
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         self._goodbyes.tick(now)
         self._rebalance.tick(now)
-        self._slowness.look(
+        self._slowness.note_state(
             now, is_rebalancing=self._is_rebalancing, waits_for=self._why_rebalancing
         )
         if self._state is ClassicMemberState.STABLE and now >= self._leader.settled_by:
-            self._leader.forget()
+            self._leader.forget_assignment()
             self._want_join(
                 "a static member may be gone without giving up partitions that others wait for", now
             )
@@ -328,7 +328,7 @@ class ClassicMember:
         self._rejoin_reason = reason
         self.tick(now)
 
-    # Joining
+    # ---- joining ----
 
     def _prepare(self) -> None:
         """Give up the partitions that cannot be kept over a rebalance."""
@@ -337,7 +337,7 @@ class ClassicMember:
             self._ownership.give_up_all(self._rejoin_reason or "")
 
     def _join(self, now: float) -> None:
-        link = self._coordinator.want(now)
+        link = self._coordinator.want_link(now)
         topics = self._subscription.topics
         if link is None or topics is None:
             return
@@ -357,7 +357,7 @@ class ClassicMember:
             reason or "",
         )
         self._state = ClassicMemberState.JOINING
-        self._rebalance.begin(link, request, now)
+        self._rebalance.send_join(link, request, now)
 
     def _describe(self, state: messages.MemberState) -> list[JoinGroupRequestProtocol] | None:
         """Return what the assignors say of this member; None: they have been asked just now.
@@ -387,7 +387,7 @@ class ClassicMember:
         self._described = self._protocols = None
 
     def _drop_calls(self) -> None:
-        self._calls.clear()
+        self._calls.drop_waiting()
         self._forget_description()
 
     def _handle_entered(self, now: float) -> None:
@@ -426,7 +426,7 @@ class ClassicMember:
             self._rejoin_reason = "partitions were given up, so that others can have them"
         self._keep_alive(now)
 
-    # Errors
+    # ---- errors ----
 
     def _handle_heartbeat(self, code: int, now: float) -> None:
         """Take an unexpected answer to a heartbeat."""
@@ -483,7 +483,7 @@ class ClassicMember:
     def _lose_place(self, code: int, reason: str) -> None:
         """End a membership that the coordinator does not know, at least in this generation."""
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
-            self._session.forget()
+            self._session.forget_membership()
         else:
             self._session.lose_generation()
         self._ownership.lose(reason)
@@ -511,4 +511,4 @@ class ClassicMember:
         self._rejoin_reason = None
         self._readiness.pause(fenced=fenced)
         self._readiness.put_off(now)  # a user who polls all the time must not join at once
-        self._ownership.fail(error)
+        self._ownership.lose_all(error)

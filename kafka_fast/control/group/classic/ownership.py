@@ -31,7 +31,7 @@ class Ownership:
         self._unanswered = 0
         self._news: deque[GroupNews] = deque()
 
-    # Getters
+    # ---- getters ----
 
     @property
     def owned(self) -> frozenset[TopicPartition]:
@@ -47,7 +47,7 @@ class Ownership:
         """Return the next thing for the user's thread; None if there is nothing."""
         return self._news.popleft() if self._news else None
 
-    # What the group decides
+    # ---- what the group decides ----
 
     def assign(
         self, partitions: frozenset[TopicPartition], generation: int
@@ -73,18 +73,18 @@ class Ownership:
         if lost:
             self._tell(RevokeWanted(lost, True, reason, self._membership()))
 
-    def fail(self, error: KafkaError) -> None:
+    def lose_all(self, error: KafkaError) -> None:
         """Lose all partitions with an error: the member will not join again by itself."""
         self.lose(str(error))
         self._news.append(MemberFailed(error))
 
-    def clear(self) -> None:
+    def forget_all(self) -> None:
         """Forget all partitions and news. The user's thread knows, and will not answer."""
         self._owned = self._target = frozenset()
         self._unanswered = 0
         self._news.clear()
 
-    # What the user's thread does
+    # ---- what the user's thread does ----
 
     def handle_revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """Own these partitions no more: the user's thread has given them up."""

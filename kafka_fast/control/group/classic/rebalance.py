@@ -56,13 +56,10 @@ class RebalancePhase(enum.Enum):
 
 
 class RebalanceDone(Value):
-    """The rebalance is complete: this is a member of the new generation.
-
-    Attributes:
-        partitions: the partitions of this member. The assignor knows them.
-    """
+    """The rebalance is complete: this is a member of the new generation."""
 
     partitions: frozenset[TopicPartition]
+    """The partitions of this member. The assignor knows them."""
 
 
 class RebalanceInterrupted(Value):
@@ -89,13 +86,10 @@ RebalanceEnd: TypeAlias = RebalanceDone | RebalanceInterrupted | RebalanceRefuse
 
 
 class RebalanceAttempt(Value, frozen=False, eq=False):
-    """One rebalance. Its answers are dropped once another one has begun.
-
-    Attributes:
-        on_named: called with the member id in the answer to a JoinGroup that was cancelled.
-    """
+    """One rebalance. Its answers are dropped once another one has begun."""
 
     on_named: Callable[[str, float], None] | None = None
+    """Called with the member id in the answer to a JoinGroup that was cancelled."""
 
 
 class Rebalance:
@@ -112,7 +106,7 @@ class Rebalance:
         on_entered: Callable[[float], None],
         on_end: Callable[[RebalanceEnd, float], None],
     ) -> None:
-        """Start IDLE; `begin` starts a rebalance.
+        """Start IDLE; `send_join` starts a rebalance.
 
         Args:
             settings: the consumer's configuration.
@@ -174,9 +168,9 @@ class Rebalance:
             case _:
                 return f"its coordinator, {node}, has yet to confirm what this member has assigned"
 
-    # Commands
+    # ---- commands ----
 
-    def begin(self, link: Link, request: JoinGroupRequest, now: float) -> None:
+    def send_join(self, link: Link, request: JoinGroupRequest, now: float) -> None:
         """Send this JoinGroup as a new attempt. Answers to an earlier attempt are dropped."""
         self._attempt = RebalanceAttempt()
         self._phase = RebalancePhase.JOINING
@@ -217,7 +211,7 @@ class Rebalance:
             self._look_at = now + self._patience
             self._coordinator.look_again()
 
-    # Steps
+    # ---- steps ----
 
     def _expect_answer(self, now: float) -> None:
         """Note that a request goes to the coordinator, which answers when others have acted."""
@@ -235,7 +229,7 @@ class Rebalance:
             self._end(RebalanceRefused(code, "JoinGroup"), now)
             return
         self._session.enter(response.generation_id, response.member_id)
-        self._leader.forget()
+        self._leader.forget_assignment()
         self._joined = response
         self._phase = RebalancePhase.ASSIGNING
         self._on_entered(now)
@@ -249,7 +243,7 @@ class Rebalance:
         self._call(self._leader.planning(self._joined), self._handle_plan)
 
     def _handle_plan(self, plan: LeaderPlan, now: float) -> None:
-        if self._leader.take(plan, now):
+        if self._leader.take_plan(plan, now):
             self._sync(plan.assignments or [], now)
         else:
             self._phase = RebalancePhase.LEARNING
@@ -257,7 +251,7 @@ class Rebalance:
             self.handle_metadata(now)  # they may have come while the plan was made
 
     def _sync(self, assignments: Sequence[SyncGroupRequestAssignment], now: float) -> None:
-        link = self._coordinator.want(now)
+        link = self._coordinator.want_link(now)
         if link is None:
             self._end(RebalanceInterrupted("the coordinator is gone"), now)
             return
@@ -267,7 +261,7 @@ class Rebalance:
         group_id, identity = self._coordinator.group_id, self._session.identity
         request = messages.sync_request(group_id, identity, name, assignments)
         take, lose = self._hearing(self._handle_synced)
-        ask = self._coordinator.ask
+        ask = self._coordinator.send_request
         ask(link, request, SyncGroupResponse, take, lose, timeout=self._timeout)
 
     def _handle_synced(self, response: SyncGroupResponse, now: float) -> None:

@@ -58,7 +58,7 @@ class Session:
         """The present identity."""
         return self._identity
 
-    # Who the member is
+    # ---- who the member is ----
 
     def take_id(self, member_id: str) -> None:
         """Take the member id that the coordinator has given, for the next join."""
@@ -74,13 +74,13 @@ class Session:
         number = self._identity.number + 1
         self._identity = self._identity._replace(generation=NO_GENERATION, number=number)
 
-    def forget(self) -> None:
+    def forget_membership(self) -> None:
         """Lose the member id and the generation: the coordinator does not know this member."""
         self.fall_silent()
         before = self._identity
         self._identity = GroupIdentity(instance_id=before.instance_id, number=before.number + 1)
 
-    # Heartbeats
+    # ---- heartbeats ----
 
     def join(
         self,
@@ -107,14 +107,14 @@ class Session:
         """
         identity = self._identity._replace(generation=NO_GENERATION)
         if not identity.member_id:
-            ask = self._coordinator.ask
+            ask = self._coordinator.send_request
             ask(link, request, JoinGroupResponse, handle, handle_lost, timeout=timeout)
             return
 
         def take(response: JoinGroupResponse, now: float) -> None:
             self._on_join_lost = None
             if response.error_code or response.generation_id < 0:
-                self._heartbeats.stop()
+                self._heartbeats.stop_sending()
             handle(response, now)
 
         self._keep(link, identity, HeartbeatResponse(), delay=0.0, learns=True)
@@ -138,7 +138,7 @@ class Session:
         identity = self._identity
         if self._heartbeats.is_running or identity.generation == NO_GENERATION:
             return
-        link = self._coordinator.want(now)
+        link = self._coordinator.want_link(now)
         if link is None:
             return
         code = ErrorCode.REBALANCE_IN_PROGRESS if expect_rebalance else 0
@@ -146,7 +146,7 @@ class Session:
 
     def fall_silent(self) -> None:
         """Send no more heartbeats, and drop the answer to a join that is under way."""
-        self._heartbeats.stop()
+        self._heartbeats.stop_sending()
         self._on_join_lost = None
 
     def _keep(
@@ -158,7 +158,7 @@ class Session:
         delay: float,
         learns: bool = False,
     ) -> None:
-        self._heartbeats.keep(
+        self._heartbeats.keep_sending(
             link,
             messages.heartbeat_request(self._coordinator.group_id, identity),
             expected,
@@ -168,7 +168,7 @@ class Session:
         )
 
     def _handle_heartbeat(self, response: HeartbeatResponse, now: float) -> None:
-        self._heartbeats.stop()
+        self._heartbeats.stop_sending()
         self._on_heartbeat(response.error_code, now)
 
     def _handle_lost(self, error: KafkaError, now: float) -> None:

@@ -76,7 +76,7 @@ class Conversation:
         self._interval_ms = 0  # between heartbeats, from the last answer
         self._may_be_known = False  # the coordinator may know this member
 
-    # Getters
+    # ---- getters ----
 
     @property
     def member_id(self) -> str:
@@ -92,7 +92,7 @@ class Conversation:
         """Tell whether this differs from what the coordinator was told."""
         return self._builder.is_news(subscription, owned)
 
-    # Sending
+    # ---- sending ----
 
     def tell(
         self, link: Link, epoch: int, subscription: Subscription, owned: Ids, held: Ids
@@ -113,9 +113,9 @@ class Conversation:
 
     def fall_silent(self) -> None:
         """Send no more heartbeats, and tell everything in the next one."""
-        self._heartbeats.stop()
+        self._heartbeats.stop_sending()
         self._is_asking = False
-        self._builder.forget()
+        self._builder.tell_all_again()
 
     def say_goodbye(self, done: Callable[[], None]) -> None:
         """Send no more heartbeats but the last one, by which the member leaves."""
@@ -125,19 +125,19 @@ class Conversation:
             done()
             return
         self._may_be_known = False
-        self._coordinator.ask(
+        self._coordinator.send_request(
             link,
-            self._builder.leave(),
+            self._builder.leaving_heartbeat(),
             ConsumerGroupHeartbeatResponse,
             lambda response, then: done(),
             lambda error, then: done(),
         )
 
-    # Receiving
+    # ---- receiving ----
 
     def forget_told(self) -> None:
         """Tell everything in the next heartbeat."""
-        self._builder.forget()
+        self._builder.tell_all_again()
 
     def forget_coordinator(self) -> None:
         """Send no goodbye: another member has this one's instance id."""
@@ -153,7 +153,7 @@ class Conversation:
             member_id=self.member_id, member_epoch=epoch, heartbeat_interval_ms=self._interval_ms
         )
         period = self._interval_ms / 1000
-        self._heartbeats.keep(
+        self._heartbeats.keep_sending(
             link,
             self._builder.alive(epoch),
             expected,
@@ -164,7 +164,7 @@ class Conversation:
 
     def _hear_unasked(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
         if self._is_asking:
-            self._builder.forget()  # the heartbeat with news was not sent
+            self._builder.tell_all_again()  # the heartbeat with news was not sent
         self._hear(response, now)
 
     def _hear(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
@@ -175,7 +175,7 @@ class Conversation:
         """
         self._is_asking = False
         if response.error_code:
-            self._builder.forget()
+            self._builder.tell_all_again()
             if response.error_code in MOVED and self._heartbeats.link is not self._coordinator.link:
                 return  # known already: another coordinator is being found
         elif response.heartbeat_interval_ms > 0:

@@ -46,7 +46,7 @@ class HeartbeatBuilder:
         self._told_owned: Ids | None = None
         self._has_regex = False  # the coordinator may know a regex of this member
 
-    def forget(self) -> None:
+    def tell_all_again(self) -> None:
         """Tell everything in the next heartbeat."""
         self._told_subscription = None
         self._told_owned = None
@@ -93,7 +93,7 @@ class HeartbeatBuilder:
             instance_id=self._settings.group_instance_id,
         )
 
-    def leave(self) -> ConsumerGroupHeartbeatRequest:
+    def leaving_heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         """Return the heartbeat of a member that leaves. A static member may come back."""
         is_static = self._settings.group_instance_id is not None
         return self.alive(LEAVE_FOR_A_WHILE if is_static else LEAVE)

@@ -91,7 +91,7 @@ class ConsumerProtocolMember:
         self._memberships = 0
         self._news: deque[GroupNews] = deque()
 
-    # Getters
+    # ---- getters ----
 
     @property
     def identity(self) -> GroupIdentity:
@@ -150,7 +150,7 @@ class ConsumerProtocolMember:
         """Return the next thing for the user's thread; None if there is nothing."""
         return self._news.popleft() if self._news else None
 
-    # Commands of the user's thread
+    # ---- commands of the user's thread ----
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
         """Join the group with this subscription, which replaces the last one."""
@@ -164,7 +164,7 @@ class ConsumerProtocolMember:
         """Leave the group. A static member's partitions wait for its return."""
         self._say_goodbye(done)
         self._readiness.resume()
-        self._reconciliation.clear()
+        self._reconciliation.forget_all()
         self._news.clear()
 
     def handle_polled(self, now: float) -> None:
@@ -215,11 +215,11 @@ class ConsumerProtocolMember:
         self._topics.refresh(now)
         self.tick(now)
 
-    # Time
+    # ---- time ----
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
-        self._slowness.look(
+        self._slowness.note_state(
             now, is_rebalancing=self._is_rebalancing, waits_for=self._why_rebalancing
         )
         if self._state is ConsumerProtocolMemberState.OUT:
@@ -228,7 +228,7 @@ class ConsumerProtocolMember:
             self._news.extend(self._reconciliation.step(self._epoch))
         if not self._has_to_speak() or now < self._readiness.try_at:
             return
-        link = self._coordinator.want(now)
+        link = self._coordinator.want_link(now)
         if link is None:
             return
         try:
@@ -256,7 +256,7 @@ class ConsumerProtocolMember:
         waiting = self.waits_for()
         return "this member has yet to join" if waiting is None else waiting.text
 
-    # What is to be told
+    # ---- what is to be told ----
 
     def _has_to_speak(self) -> bool:
         """Whether there is something that the coordinator was not told yet."""
@@ -285,7 +285,7 @@ class ConsumerProtocolMember:
         self._memberships += 1
         self._conversation.say_goodbye(done)
 
-    # Answers
+    # ---- answers ----
 
     def _handle_answer(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
         """Take an answer to news, or an unexpected answer."""
@@ -305,7 +305,7 @@ class ConsumerProtocolMember:
         self._coordinator.note_success(now)
         if self._state is ConsumerProtocolMemberState.JOINING:
             self._state = ConsumerProtocolMemberState.MEMBER
-            self._reconciliation.begin()
+            self._reconciliation.reset_target()
         if response.member_epoch != self._epoch:
             logger.info(
                 "group %s: epoch %d%s",
@@ -324,7 +324,7 @@ class ConsumerProtocolMember:
             )
         self.tick(now)
 
-    # Errors
+    # ---- errors ----
 
     def _handle_error(self, code: int, message: str | None, now: float) -> None:
         """Take an error in the answer to a heartbeat."""

@@ -47,7 +47,7 @@ class Reconciliation:
         self._seen: tuple[Ids, frozenset[bytes], Ids] | None = None
         self._topic_ids: frozenset[bytes] = frozenset()  # of the target
 
-    # Getters
+    # ---- getters ----
 
     @property
     def owned(self) -> Ids:
@@ -76,9 +76,9 @@ class Reconciliation:
         target = self._target or NOTHING
         return bool(target) and not any(map(self._names.is_known, self._topic_ids))
 
-    # What the coordinator decides
+    # ---- what the coordinator decides ----
 
-    def begin(self) -> None:
+    def reset_target(self) -> None:
         """Reset the target for a new membership, whose first assignment is told even if empty."""
         self._target = None
         self._is_announced = False
@@ -93,21 +93,21 @@ class Reconciliation:
         lost = self.held
         self._target = None
         self._is_announced = True
-        self._names.want(())
+        self._names.want_names(())
         if not lost:
             return None
         self._wanted.append((False, lost))
         return RevokeWanted(self._partitions(lost), True, reason, self._membership())
 
-    def clear(self) -> None:
+    def forget_all(self) -> None:
         """Forget all partitions. The user's thread knows already."""
         self._target = None
         self._is_announced = True
         self._owned = NOTHING
         self._wanted.clear()
-        self._names.want(())
+        self._names.want_names(())
 
-    # What the user's thread does
+    # ---- what the user's thread does ----
 
     def step(self, epoch: int) -> list[RevokeWanted | AssignWanted]:
         """Return news for the user's thread; none while it has not answered the last news.
@@ -123,7 +123,7 @@ class Reconciliation:
         if self._seen == (target, named, self._owned) and self._is_announced:
             return []
         self._seen = target, named, self._owned
-        self._names.want(self._topic_ids - named)
+        self._names.want_names(self._topic_ids - named)
         known = frozenset(partition for partition in target if partition[0] in named)
         is_told = self._is_announced or known != target  # the rest is told when its names are known
         if known == self._owned and is_told:
@@ -158,4 +158,4 @@ class Reconciliation:
 
     def _forget_names(self) -> None:
         needed = self.held | (self._target or NOTHING)
-        self._names.keep(topic_id for topic_id, _ in needed)
+        self._names.forget_others(topic_id for topic_id, _ in needed)

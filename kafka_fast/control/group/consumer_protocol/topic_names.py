@@ -41,7 +41,7 @@ class TopicNames(Call[bytes, str]):
         *,
         on_found: Callable[[float], None],
     ) -> None:
-        """Use the names in the cluster's metadata, and ask for no others before `want`.
+        """Use the names in the cluster's metadata, and ask for no others before `want_names`.
 
         Args:
             context: the client's.
@@ -53,7 +53,7 @@ class TopicNames(Call[bytes, str]):
         self._found: dict[bytes, str] = {}
         self._found_more = False
         self._refused: set[bytes] = set()
-        self._wanted = context.requester.begin(self)
+        self._wanted = context.requester.open_call(self)
 
     def name(self, topic_id: bytes) -> str | None:
         """Return the name, if it is known."""
@@ -66,7 +66,7 @@ class TopicNames(Call[bytes, str]):
         """Tell whether there is a name. Any thread."""
         return topic_id in self._found or self._cluster.topic_name(topic_id) is not None
 
-    def want(self, topic_ids: Iterable[bytes]) -> None:
+    def want_names(self, topic_ids: Iterable[bytes]) -> None:
         """Look for the names of these ids, and of no others."""
         named = frozenset(topic_ids)
         self._refused &= named
@@ -76,14 +76,14 @@ class TopicNames(Call[bytes, str]):
                 self._wanted.discard(topic_id)
         for topic_id in sorted(open_ids):
             if topic_id not in self._wanted:
-                self._wanted.add(topic_id)
+                self._wanted.add_item(topic_id)
 
-    def keep(self, topic_ids: Iterable[bytes]) -> None:
+    def forget_others(self, topic_ids: Iterable[bytes]) -> None:
         """Forget the names of all other topics."""
         kept = frozenset(topic_ids)
         self._found = {topic_id: name for topic_id, name in self._found.items() if topic_id in kept}
 
-    # The call
+    # ---- the call ----
 
     def describe(self, item: bytes) -> str:
         """Return the name of the request in errors."""

@@ -66,7 +66,7 @@ def start_of_stream(options: Mapping[str, str]) -> Bound:
     """Return where a new stream begins.
 
     Raises:
-        UsageError: In the words of Spark's source.
+        UsageError: in the words of Spark's source.
     """
     if "endingoffsets" in options:
         raise UsageError("ending offset not valid in streaming queries")
@@ -79,7 +79,7 @@ def bounds_of_batch(options: Mapping[str, str]) -> Bounds:
     """Return where a batch begins and ends.
 
     Raises:
-        UsageError: In the words of Spark's source.
+        UsageError: in the words of Spark's source.
     """
     start = _bound(options, "starting", Edge.EARLIEST)
     end = _bound(options, "ending", Edge.LATEST)
@@ -180,7 +180,7 @@ def check_resolved(start: Offsets, end: Offsets) -> None:
     """Refuse a batch that would end before it begins.
 
     Raises:
-        UsageError: In the words of Spark's source.
+        UsageError: in the words of Spark's source.
     """
     for partition, low in sorted(start.items()):
         if low > end[partition]:

@@ -21,9 +21,9 @@ def of_another_topic(topic: str, before: str, now: str) -> DataLossError:
     """Return the error of a query whose topic was deleted and created again.
 
     Args:
-        topic: Its name.
-        before: The id of the topic to which the query's offsets belong.
-        now: The id of the topic that has the name now.
+        topic: its name.
+        before: the id of the topic to which the query's offsets belong.
+        now: the id of the topic that has the name now.
     """
     return DataLossError(
         f"Topic {topic} was deleted and created again while the query was reading it: its id was "
@@ -36,12 +36,12 @@ def report(reason: str, *, fail: bool, cause: BaseException | None = None) -> No
     """Raise, or log, that records are gone.
 
     Args:
-        reason: What is gone, as a sentence.
+        reason: what is gone, as a sentence.
         fail: failOnDataLoss.
-        cause: The error that showed it.
+        cause: the error that showed it.
 
     Raises:
-        DataLossError: If the query is to fail.
+        DataLossError: if the query is to fail.
     """
     if fail:
         raise DataLossError(

@@ -48,7 +48,7 @@ class InitialOffsets(Protocol):
     def load(self) -> Offsets | None:
         """Return what was kept; None: nothing."""
 
-    def keep(self, offsets: Offsets) -> None:
+    def save(self, offsets: Offsets) -> None:
         """Keep the offsets, before anything is read from them."""
 
 
@@ -70,7 +70,7 @@ def check_location(options: SourceOptions) -> None:
     Spark asks for first offsets once the query runs. This look comes before, on the same machine.
 
     Raises:
-        UsageError: It is a directory, or its file system cannot be reached.
+        UsageError: it is a directory, or its file system cannot be reached.
     """
     if options.initial_offsets_location is not None:
         LocationStore(options.initial_offsets_location, options.subscription).check()
@@ -80,8 +80,8 @@ def store_of(options: SourceOptions, client: GroupClient) -> InitialOffsets | No
     """Return where the query keeps its first offsets; None: nowhere.
 
     Args:
-        options: The query's.
-        client: A consumer, of the query's group if it has one.
+        options: the query's.
+        client: a consumer, of the query's group if it has one.
     """
     if options.initial_offsets_location is not None:
         return LocationStore(options.initial_offsets_location, options.subscription)
@@ -92,8 +92,8 @@ class LocationStore:
     """Keeps the offsets in a file, on any file system that pyarrow knows.
 
     Args:
-        location: Path or URI of the file.
-        wanted: What the query reads; another query's file is refused.
+        location: path or URI of the file.
+        wanted: what the query reads; another query's file is refused.
     """
 
     def __init__(self, location: str, wanted: SourceSubscription) -> None:
@@ -109,7 +109,7 @@ class LocationStore:
         """Refuse what can be no file.
 
         Raises:
-            UsageError: It is a directory, or its file system cannot be reached.
+            UsageError: it is a directory, or its file system cannot be reached.
         """
         from pyarrow.fs import FileType
 
@@ -124,7 +124,7 @@ class LocationStore:
         """Return the offsets in the file; None: there is no file.
 
         Raises:
-            UsageError: The file is another query's, or none of ours, or cannot be read.
+            UsageError: the file is another query's, or none of ours, or cannot be read.
         """
         from pyarrow.fs import FileType
 
@@ -146,11 +146,11 @@ class LocationStore:
             )
         return offsets
 
-    def keep(self, offsets: Offsets) -> None:
+    def save(self, offsets: Offsets) -> None:
         """Write the file in one step: a driver that is killed leaves all of it or nothing.
 
         Raises:
-            UsageError: The file cannot be written.
+            UsageError: the file cannot be written.
         """
         text = json.dumps({"reads": self._reads, "offsets": to_plain(offsets)})
         with self._opened() as (files, path):
@@ -181,8 +181,8 @@ class GroupStore:
     """Keeps the offsets as those of the query's group, until a batch commits others.
 
     Args:
-        client: A consumer of the group.
-        wanted: What the query reads.
+        client: a consumer of the group.
+        wanted: what the query reads.
     """
 
     def __init__(self, client: GroupClient, wanted: SourceSubscription) -> None:
@@ -205,7 +205,7 @@ class GroupStore:
         logger.info("the group has the first offsets of %s", describe(own))
         return {partition: at.offset for partition, at in own.items()}
 
-    def keep(self, offsets: Offsets) -> None:
+    def save(self, offsets: Offsets) -> None:
         """Commit the offsets, with the note."""
         self._client.commit(
             {partition: OffsetAndMetadata(at, metadata=NOTE) for partition, at in offsets.items()}

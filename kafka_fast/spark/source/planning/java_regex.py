@@ -46,7 +46,7 @@ def from_java(pattern: str) -> re.Pattern[str]:
     """Return a Java regular expression as Python's.
 
     Raises:
-        UsageError: The pattern is malformed, or has a part that cannot be translated.
+        UsageError: the pattern is malformed, or has a part that cannot be translated.
     """
     try:
         return re.compile(_Translation(pattern).translated(), re.ASCII)

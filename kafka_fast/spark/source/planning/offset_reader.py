@@ -54,9 +54,9 @@ class OffsetReader:
     """The brokers, as a query sees them.
 
     Args:
-        client: Asks the brokers.
-        options: The query's.
-        sleep: Waits some seconds.
+        client: asks the brokers.
+        options: the query's.
+        sleep: waits some seconds.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class OffsetReader:
         """Return the partitions that the query reads, as there are now: it asks each time.
 
         Args:
-            known: Partitions from which the query reads on. The others may be new.
+            known: partitions from which the query reads on. The others may be new.
 
         Raises:
-            BrokerError: There is no such topic, and no known one either; or it may not be read.
-            DataLossError: A topic of known partitions was deleted and created again.
+            BrokerError: there is no such topic, and no known one either; or it may not be read.
+            DataLossError: a topic of known partitions was deleted and created again.
         """
         subscription = self._options.subscription
         topics = subscription.topics_of(self._client.topics() if subscription.pattern else ())
@@ -125,7 +125,7 @@ class OffsetReader:
         """Return where the logs of all partitions end now.
 
         Args:
-            known: Offsets that were there before. A broker that has just become the leader may
+            known: offsets that were there before. A broker that has just become the leader may
                 answer with a smaller one for a moment; so it is asked again.
         """
         return self._ends(self.partitions(known or ()), known)
@@ -146,7 +146,7 @@ class OffsetReader:
         """Return the offsets that a bound means, for all partitions.
 
         Raises:
-            UsageError: The bound names other partitions than there are, or no record is young
+            UsageError: the bound names other partitions than there are, or no record is young
                 enough to begin with; in the words of Spark's source.
         """
         return self._resolve(bound, self.partitions(), is_start=is_start)
@@ -176,8 +176,8 @@ class OffsetReader:
         """Return the range of each partition of a batch.
 
         Raises:
-            UsageError: The batch would end before it begins; or as in `resolve`.
-            DataLossError: It would end behind the end of a log.
+            UsageError: the batch would end before it begins; or as in `resolve`.
+            DataLossError: it would end behind the end of a log.
         """
         partitions = self.partitions()  # once: a topic may grow meanwhile
         start = self._resolve(bounds.start, partitions, is_start=True)

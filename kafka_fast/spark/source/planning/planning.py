@@ -18,10 +18,10 @@ def plan(
     """Return the range of each partition of `end`, in order; some may be empty.
 
     Args:
-        start: Where the micro-batch begins.
-        end: Where it ends.
-        earliest_of_new: The beginnings of partitions that `start` does not have.
-        lost: Told, as a sentence, what cannot be read any more. It raises, or reading goes on.
+        start: where the micro-batch begins.
+        end: where it ends.
+        earliest_of_new: the beginnings of partitions that `start` does not have.
+        lost: told, as a sentence, what cannot be read any more. It raises, or reading goes on.
     """
     new = end.keys() - start.keys()
     if unknown := new - earliest_of_new.keys():

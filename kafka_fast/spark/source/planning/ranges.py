@@ -35,10 +35,10 @@ def split(
     """Return the ranges of the tasks; empty ranges are dropped.
 
     Args:
-        ranges: One for each partition.
-        min_partitions: If there are fewer ranges, large ones are divided, in proportion to their
+        ranges: one for each partition.
+        min_partitions: if there are fewer ranges, large ones are divided, in proportion to their
             sizes, into about so many.
-        max_records: Most offsets in a range. Spark applies it first.
+        max_records: most offsets in a range. Spark applies it first.
     """
     parts = [span for span in ranges if span.size > 0]
     if max_records is not None:

@@ -19,8 +19,8 @@ def limited(
 
     Args:
         limit: maxOffsetsPerTrigger.
-        start: Where each partition of `end` stands.
-        end: What there is.
+        start: where each partition of `end` stands.
+        end: what there is.
     """
     sizes = {
         partition: size for partition, at in end.items() if (size := at - start[partition]) > 0
@@ -61,9 +61,9 @@ class Delay:
         """Return whether this micro-batch is to wait; the first one never waits.
 
         Args:
-            start: Where each partition of `end` stands.
-            end: What there is.
-            now: Monotonic seconds.
+            start: where each partition of `end` stands.
+            end: what there is.
+            now: monotonic seconds.
         """
         is_late = now - self._triggered >= self._longest
         if (

@@ -41,13 +41,13 @@ class StreamDriver:
     """The driver's side of one stream.
 
     Args:
-        reader: Asks the brokers.
-        options: The query's.
-        start: Where a new stream begins.
-        store: Keeps the first offsets; None: they are not kept.
-        group: Commits for the group of commitOffsetsToGroup; None: there is none.
-        clock: Monotonic seconds.
-        ends_first: Whether Spark asks a new stream for the end of its first micro-batch before it
+        reader: asks the brokers.
+        options: the query's.
+        start: where a new stream begins.
+        store: keeps the first offsets; None: they are not kept.
+        group: commits for the group of commitOffsetsToGroup; None: there is none.
+        clock: monotonic seconds.
+        ends_first: whether Spark asks a new stream for the end of its first micro-batch before it
             asks for its beginning, as PySpark before 4.2 does.
     """
 
@@ -84,7 +84,7 @@ class StreamDriver:
         Spark asks again if no micro-batch was committed; the answer is then the same.
 
         Raises:
-            UsageError: The answer could be another one then, and is not kept.
+            UsageError: the answer could be another one then, and is not kept.
         """
         offsets = None if self._store is None else self._store.load()
         if offsets is None:
@@ -93,7 +93,7 @@ class StreamDriver:
                 raise UsageError(UNSAFE)
             offsets = self._reader.resolve(self._start, is_start=True)
             if self._store is not None:
-                self._store.keep(offsets)
+                self._store.save(offsets)
         self._at = self._first = offsets
         return offsets
 
@@ -105,9 +105,9 @@ class StreamDriver:
         """Return the end of the next micro-batch; if this is `start`, there is none yet.
 
         Args:
-            start: Where the micro-batch begins. None, from PySpark before 4.2: where the last one
+            start: where the micro-batch begins. None, from PySpark before 4.2: where the last one
                 ended, as far as this process knows.
-            unlimited: Whether to take all there is.
+            unlimited: whether to take all there is.
         """
         start = self._at if start is None else start
         self.newest = self._ends(start)
@@ -142,7 +142,7 @@ class StreamDriver:
         """Return the ranges of a micro-batch's tasks.
 
         Raises:
-            DataLossError: Partitions or records are gone, unless the query goes on without them.
+            DataLossError: partitions or records are gone, unless the query goes on without them.
         """
         self._at = end
         if self._ends_first and start == self._first:

@@ -26,7 +26,7 @@ class SourceSubscription(NamedTuple):
         """Return the topics to look at.
 
         Args:
-            existing: All topics that are not internal; used for a pattern only.
+            existing: all topics that are not internal; used for a pattern only.
         """
         if self.pattern:
             matcher = from_java(self.pattern)
@@ -43,7 +43,7 @@ def subscription(options: Mapping[str, str]) -> SourceSubscription:
     """Return what the options say.
 
     Args:
-        options: All options; names in lower case.
+        options: all options; names in lower case.
 
     Raises:
         UsageError: None or several are given, or one is empty or malformed; in Spark's words.

@@ -21,8 +21,10 @@ class Subscriber:
 
     member_id: str
     instance_id: str | None
-    topics: frozenset[bytes]  # topic ids
-    target: frozenset[TopicPartition]  # of the assignment before
+    topics: frozenset[bytes]
+    """Topic ids."""
+    target: frozenset[TopicPartition]
+    """Of the assignment before."""
 
 
 Partitions = Mapping[bytes, int]  # topic id -> number of partitions

@@ -40,7 +40,8 @@ class BeatAnswer:
 
     member_id: str
     epoch: int
-    assigned: Epochs | None  # None: as before
+    assigned: Epochs | None
+    """None: as before."""
 
 
 def updated(member: ConsumerMember, beat: Beat) -> ConsumerMember:

@@ -30,15 +30,18 @@ from kafka_fast.testing.broker.groups.members import Member, Protocols
 class Join:
     """What a member asks for when it joins."""
 
-    member_id: str  # empty: it has none yet
+    member_id: str
+    """Empty: it has none yet."""
     instance_id: str | None
     client_id: str | None
     rebalance_timeout_ms: int
     session_timeout_ms: int
     protocol_type: str
     protocols: Protocols
-    needs_known_id: bool  # a new member is given an id first, to join with it (KIP-394)
-    may_skip_assignment: bool  # a leader that came back need not assign (KIP-814)
+    needs_known_id: bool
+    """A new member is given an id first, to join with it (KIP-394)."""
+    may_skip_assignment: bool
+    """A leader that came back need not assign (KIP-814)."""
 
 
 class ClassicGroup(Generations):
@@ -132,7 +135,7 @@ class ClassicGroup(Generations):
         if self.state == State.PREPARING:
             raise RebalanceInProgress(f"{self.group_id!r} rebalances")
 
-    def leave(self, leaving: list[tuple[str, str | None]], now: float) -> list[int]:
+    def remove_members(self, leaving: list[tuple[str, str | None]], now: float) -> list[int]:
         """Let members go, given as member id and instance id; return an error code for each."""
         codes = [self._leave(member_id, instance_id) for member_id, instance_id in leaving]
         if 0 in codes:

@@ -91,7 +91,7 @@ class ConsumerGroup:
 
     def target(self, member_id: str) -> frozenset[TopicPartition]:
         """Return what a member shall have."""
-        return self._targets.of(member_id)
+        return self._targets.target_of(member_id)
 
     # ---- moving to another coordinator ----
 
@@ -287,7 +287,7 @@ class ConsumerGroup:
             member,
             Goal(
                 self._targets.epoch,
-                self._targets.of(member.member_id),
+                self._targets.target_of(member.member_id),
                 self._subscriptions.topic_ids(member, self._host.topics),
                 {one for m in self.members.values() for one in (*m.assigned, *m.revoking)},
                 owned,
@@ -323,7 +323,7 @@ class ConsumerGroup:
     def _remove(self, member_id: str) -> None:
         self._cancel_timers(member_id)
         del self.members[member_id]
-        self._targets.forget(member_id)
+        self._targets.forget_member(member_id)
         self._subscriptions.forget_unused(self.members.values())
         self._metadata = self._subscriptions.metadata(self.members.values(), self._host.topics)
         self.epoch += 1

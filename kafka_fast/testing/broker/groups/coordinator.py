@@ -74,12 +74,12 @@ class Coordinator:
             elif group.host is self:
                 group.unload()
 
-    def stop(self) -> None:
+    def forget_all(self) -> None:
         """Forget everything, as a broker does that dies: nobody is answered."""
         self._led.clear()
         self._seen_changes = -1
 
-    def check(self, group_id: str, now: float) -> None:
+    def check_coordinates(self, group_id: str, now: float) -> None:
         """Refuse a group that is coordinated elsewhere.
 
         Raises:
@@ -97,7 +97,7 @@ class Coordinator:
         """
         if not group_id:
             raise InvalidGroupId("the group id is empty")
-        self.check(group_id, now)
+        self.check_coordinates(group_id, now)
 
     # ---- groups ----
 
@@ -144,7 +144,7 @@ class Coordinator:
             raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
         return group
 
-    def keep(self, group: ConsumerGroup) -> None:
+    def keep_group(self, group: ConsumerGroup) -> None:
         """Let a group be, in the place of an empty classic one, now that it has a member."""
         self._state.groups[group.group_id] = group
 

@@ -19,16 +19,19 @@ class Member:
     """One member of a classic group."""
 
     member_id: str
-    instance_id: str | None  # of a static member (KIP-345)
+    instance_id: str | None
+    """Of a static member (KIP-345)."""
     rebalance_timeout_ms: int
     session_timeout_ms: int
     protocol_type: str
     protocols: Protocols
     client_id: str = ""
     assignment: bytes = b""
-    joining: Reply[JoinGroupResponse] | None = None  # where its join is to be answered
+    joining: Reply[JoinGroupResponse] | None = None
+    """Where its join is to be answered."""
     syncing: Reply[SyncGroupResponse] | None = None
-    is_new: bool = False  # its first join was not answered yet
+    is_new: bool = False
+    """Its first join was not answered yet."""
 
     @property
     def is_waiting(self) -> bool:

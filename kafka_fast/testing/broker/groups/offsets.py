@@ -13,9 +13,11 @@ class CommittedOffset:
     """The position that a group stored for one partition."""
 
     offset: int
-    leader_epoch: int  # of the record before it, -1: not told
+    leader_epoch: int
+    """Of the record before it, -1: not told."""
     metadata: str
-    topic_id: bytes  # zeros: committed by name
+    topic_id: bytes
+    """Zeros: committed by name."""
 
 
 class GroupOffsets:

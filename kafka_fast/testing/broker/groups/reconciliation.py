@@ -44,7 +44,8 @@ class ConsumerMember:
     previous_epoch: int = -1
     state: MemberState = MemberState.STABLE
     assigned: Epochs = field(default_factory=dict)
-    revoking: Epochs = field(default_factory=dict)  # that it still has to give up
+    revoking: Epochs = field(default_factory=dict)
+    """That it still has to give up."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Tell whether the member has all that it shall have in an epoch."""
@@ -59,11 +60,15 @@ class ConsumerMember:
 class Goal:
     """What a member shall have."""
 
-    epoch: int  # of the target
+    epoch: int
+    """Of the target."""
     target: Collection[TopicPartition]
-    topics: Collection[bytes]  # ids of those to which the member is subscribed now
-    held: Collection[TopicPartition]  # by any member
-    owned: Owned  # as the member says
+    topics: Collection[bytes]
+    """Ids of those to which the member is subscribed now."""
+    held: Collection[TopicPartition]
+    """By any member."""
+    owned: Owned
+    """As the member says."""
     subscription_changed: bool
 
 

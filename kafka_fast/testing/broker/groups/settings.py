@@ -14,16 +14,22 @@ OFFSETS_TOPIC = "__consumer_offsets"
 class GroupSettings:
     """The settings that Kafka calls group.* and offsets.*."""
 
-    offsets_partitions: int = 50  # of the topic whose leaders are the coordinators
-    offset_metadata_max: int = 4096  # characters
+    offsets_partitions: int = 50
+    """Of the topic whose leaders are the coordinators."""
+    offset_metadata_max: int = 4096
+    """Characters."""
     # Classic groups.
     min_session_timeout_ms: int = 6_000
     max_session_timeout_ms: int = 1_800_000
-    initial_rebalance_delay_ms: int = 0  # Kafka: 3000
-    new_member_timeout_ms: int = 300_000  # of a first join that waits
+    initial_rebalance_delay_ms: int = 0
+    """Kafka: 3000."""
+    new_member_timeout_ms: int = 300_000
+    """Of a first join that waits."""
     # Both.
-    max_size: int = 2**31 - 1  # members
+    max_size: int = 2**31 - 1
+    """Members."""
     # KIP-848.
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 5_000
-    consumer_assignment_interval_ms: int = 1_000  # least time between two assignments of a group
+    consumer_assignment_interval_ms: int = 1_000
+    """Least time between two assignments of a group."""

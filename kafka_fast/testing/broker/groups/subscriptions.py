@@ -23,9 +23,12 @@ TopicsMetadata = tuple[tuple[str, bytes, int], ...]  # name, id and partitions o
 class RegexChange:
     """What a heartbeat means for a group's regular expressions."""
 
-    changed: bool  # the member has another one
-    known: bool  # which topics that concerns is known already
-    to_resolve: bool  # they have to be looked up
+    changed: bool
+    """The member has another one."""
+    known: bool
+    """Which topics that concerns is known already."""
+    to_resolve: bool
+    """They have to be looked up."""
 
 
 class Subscriptions:

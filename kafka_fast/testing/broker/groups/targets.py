@@ -17,7 +17,7 @@ class Targets:
         self._targets: dict[str, frozenset[TopicPartition]] = {}  # by member id
         self._made_at: float | None = None  # None: there is no reason to wait
 
-    def of(self, member_id: str) -> frozenset[TopicPartition]:
+    def target_of(self, member_id: str) -> frozenset[TopicPartition]:
         """Return what a member shall have."""
         return self._targets.get(member_id, frozenset())
 
@@ -43,7 +43,7 @@ class Targets:
             now: the time.
         """
         subscribers = [
-            Subscriber(member.member_id, member.instance_id, ids, self.of(member.member_id))
+            Subscriber(member.member_id, member.instance_id, ids, self.target_of(member.member_id))
             for member, ids in wanted
         ]
         partitions = {
@@ -58,7 +58,7 @@ class Targets:
         """Give a static member that came back what its former self should have."""
         self._targets[member_id] = self._targets.pop(former_id, frozenset())
 
-    def forget(self, member_id: str) -> None:
+    def forget_member(self, member_id: str) -> None:
         """Drop the target of a member that has left."""
         self._targets.pop(member_id, None)
 

@@ -38,8 +38,8 @@ class RefusedRecordsError(BrokerError):
     """A batch is refused for some of its records.
 
     Args:
-        code: Of the answer.
-        records: What is wrong, by index of the record.
+        code: of the answer.
+        records: what is wrong, by index of the record.
     """
 
     def __init__(self, code: int, records: dict[int, str]) -> None:
@@ -53,7 +53,8 @@ class Appended:
     """Where a batch stands in the log."""
 
     base_offset: int
-    log_append_time: int  # Unix ms, or NO_TIMESTAMP where the producer's timestamps stay
+    log_append_time: int
+    """Unix ms, or NO_TIMESTAMP where the producer's timestamps stay."""
 
 
 def the_one_batch(records: bytes | bytearray | memoryview | None, version: int) -> RecordBatch:
@@ -120,7 +121,7 @@ def append_batch(
             stored.last_offset,
             stored.max_timestamp,
         )
-        partition.producers.add(batch.producer_id, batch.producer_epoch, written)
+        partition.producers.add_batch(batch.producer_id, batch.producer_epoch, written)
     return Appended(stored.base_offset, append_time)
 
 

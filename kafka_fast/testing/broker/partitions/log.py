@@ -22,8 +22,10 @@ class StoredBatch:
 
     base_offset: int
     last_offset: int
-    max_timestamp: int  # Unix ms of its latest record
-    data: bytes | bytearray  # header and records, offset and leader epoch patched in
+    max_timestamp: int
+    """Unix ms of its latest record."""
+    data: bytes | bytearray
+    """Header and records, offset and leader epoch patched in."""
 
 
 class PartitionLog:

@@ -211,4 +211,4 @@ def _remember_producer(partition: Partition, batch: RecordBatch, stored: StoredB
         stored.last_offset,
         stored.max_timestamp,
     )
-    partition.producers.add(batch.producer_id, batch.producer_epoch, written)
+    partition.producers.add_batch(batch.producer_id, batch.producer_epoch, written)

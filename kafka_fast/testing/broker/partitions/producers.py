@@ -29,7 +29,8 @@ class WrittenBatch:
     last_sequence: int
     base_offset: int
     last_offset: int
-    max_timestamp: int  # Unix ms
+    max_timestamp: int
+    """Unix ms."""
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class ProducerStates:
                 f"expected {expected}"
             )
 
-    def add(self, producer_id: int, epoch: int, batch: WrittenBatch) -> None:
+    def add_batch(self, producer_id: int, epoch: int, batch: WrittenBatch) -> None:
         """Remember a batch that was appended; an epoch higher than the last forgets the older."""
         producer = self._producers.get(producer_id)
         if producer is None or producer.epoch != epoch:
@@ -100,6 +101,6 @@ class ProducerStates:
         producer = self._producers.get(producer_id)
         return 0 if producer is None else last_sequence(producer.batches[-1].last_sequence, 2)
 
-    def forget(self, producer_id: int) -> None:
+    def expire(self, producer_id: int) -> None:
         """Drop the producer, as expiry does after `producer.id.expiration.ms`."""
         self._producers.pop(producer_id, None)

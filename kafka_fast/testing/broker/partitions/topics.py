@@ -49,9 +49,12 @@ class TopicConfig:
     log_append_time: bool
     min_insync_replicas: int
     retention_bytes: int  # -1: no limit
-    is_compacted: bool  # each record needs a key; what is superseded stays until a test removes it
-    may_delete: bool  # by DeleteRecords and by retention
-    texts: Mapping[str, str]  # every setting in force, as text
+    is_compacted: bool
+    """Each record needs a key; what is superseded stays until a test removes it."""
+    may_delete: bool
+    """By DeleteRecords and by retention."""
+    texts: Mapping[str, str]
+    """Every setting in force, as text."""
 
     @classmethod
     def from_texts(cls, given: Mapping[str, str | None]) -> TopicConfig:
@@ -82,13 +85,18 @@ class Partition:
 
     topic: str
     index: int
-    replicas: list[int]  # node ids, the preferred leader first
-    isr: list[int]  # node ids in sync
-    leader: int  # node id, or NO_LEADER
-    leader_epoch: int  # grows with every change of leader
+    replicas: list[int]
+    """Node ids, the preferred leader first."""
+    isr: list[int]
+    """Node ids in sync."""
+    leader: int
+    """Node id, or NO_LEADER."""
+    leader_epoch: int
+    """Grows with every change of leader."""
     log: PartitionLog
     producers: ProducerStates = field(default_factory=ProducerStates)
-    replica_ends: dict[int, int] = field(default_factory=dict)  # of those that lag: node id -> end
+    replica_ends: dict[int, int] = field(default_factory=dict)
+    """Of those that lag: node id -> end."""
 
 
 @dataclass(slots=True)
@@ -96,7 +104,8 @@ class Topic:
     """One topic with its partitions, which are numbered from 0."""
 
     name: str
-    topic_id: bytes  # 16 bytes
+    topic_id: bytes
+    """16 bytes."""
     config: TopicConfig
     partitions: list[Partition] = field(default_factory=list)
 

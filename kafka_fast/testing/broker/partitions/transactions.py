@@ -16,8 +16,10 @@ class AbortedTransaction:
     """An entry of the index that a fetch with read_committed is answered from."""
 
     producer_id: int
-    first_offset: int  # of its first record in this partition
-    last_offset: int  # of the marker that aborted it
+    first_offset: int
+    """Of its first record in this partition."""
+    last_offset: int
+    """Of the marker that aborted it."""
 
 
 class Transactions:

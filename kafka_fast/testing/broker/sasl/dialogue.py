@@ -55,9 +55,12 @@ class State(enum.Enum):
 class Reply:
     """What a client is answered."""
 
-    body: Any  # a response; bytes for a token in a frame; None: nothing
-    ends: bool = False  # the connection ends after the delay of failures
-    at_once: bool = True  # False: the answer, too, waits for that delay
+    body: Any
+    """A response; bytes for a token in a frame; None: nothing."""
+    ends: bool = False
+    """The connection ends after the delay of failures."""
+    at_once: bool = True
+    """False: the answer, too, waits for that delay."""
 
 
 class SaslDialogue:

@@ -58,8 +58,10 @@ class Identity:
     """Who the client is."""
 
     user: str
-    token: bytes = b""  # the broker's last
-    expires_at_ms: int | None = None  # Unix ms; None: with no credential
+    token: bytes = b""
+    """The broker's last."""
+    expires_at_ms: int | None = None
+    """Unix ms; None: with no credential."""
 
 
 Tokens = Generator[bytes, bytes, Identity]

@@ -77,13 +77,13 @@ class Probe(Call[Any, int]):
         self.trials: dict[Any, Trial] = {}
         self.opened: OpenCall[Any, int] | None = None
 
-    # The user
+    # ---- the user ----
 
     def begin(self, items: Sequence[Any] | None) -> None:
         """Hand the items to the requester, and keep the open call; None: all nodes."""
         for item in items or ():
             self.trial(item)
-        self.opened = self.world.requester.begin(self, items, deadline=self.deadline)
+        self.opened = self.world.requester.open_call(self, items, deadline=self.deadline)
 
     def cancel(self) -> None:
         """Cancel all of it."""
@@ -108,7 +108,7 @@ class Probe(Call[Any, int]):
             self.trial(item).given_up = True
             del self.trials[item]
             self.trial(item)
-            self.opened.add(item)
+            self.opened.add_item(item)
 
     def trial(self, item: Any) -> Trial:
         """Return the record of an item; those of a call to all nodes begin when they are met."""
@@ -116,7 +116,7 @@ class Probe(Call[Any, int]):
             self.trials[item] = self.world.new_trial(self, item)
         return self.trials[item]
 
-    # The call
+    # ---- the call ----
 
     def note_sent(self, items: Iterable[Any]) -> None:
         """Record that these items are sent, and check that they may be."""

@@ -149,7 +149,7 @@ class RequestWorld:
         self.connections = self.control.connections
         self.requester = self.control.requester
 
-    # The checker
+    # ---- the checker ----
 
     def fail(self, what: str) -> None:
         """Keep that something is wrong."""
@@ -204,7 +204,7 @@ class RequestWorld:
             if not trial.endings and not trial.given_up:
                 self.fail(f"{trial.name}: never ended")
 
-    # Time
+    # ---- time ----
 
     def at(self, delay: float, what: Callable[[], None]) -> None:
         """Have something happen later."""
@@ -250,7 +250,7 @@ class RequestWorld:
                 case _:
                     self.fail(f"unknown command {command}")
 
-    # The network
+    # ---- the network ----
 
     def _delay(self) -> float:
         slow = 0.3 if self.brokers.is_odd(0.03) else 0.0
@@ -328,7 +328,7 @@ class RequestWorld:
             self.control.handle_event(RawResponse(link_id, token, None, reason), self.now)
         self.control.handle_event(LinkClosed(link_id, reason, 0), self.now)
 
-    # What happens
+    # ---- what happens ----
 
     def disturb(self) -> None:
         """Do one thing to the brokers or the network."""

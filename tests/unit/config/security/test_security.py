@@ -73,7 +73,7 @@ def test_context_is_used_to_the_letter() -> None:
         settings_of(security_protocol="SSL", ssl_context=context, ssl_cafile="ca.pem")
 
 
-# TLS
+# ---- TLS ----
 
 
 def tls_of(**properties: Any) -> TlsSettings:
@@ -251,7 +251,7 @@ def test_a_client_that_checks_less_says_so_once(
     assert what in warning.getMessage()
 
 
-# SASL
+# ---- SASL ----
 
 
 def sasl_of(mechanism: str | None, protocol: str = "SASL_SSL", **properties: Any) -> SaslSettings:

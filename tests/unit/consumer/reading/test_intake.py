@@ -84,7 +84,7 @@ def offsets(intake: Intake, most: int = 100) -> list[int]:
 def take(intake: Intake, most: int = 100) -> RecordHandover:
     handover = RecordHandover()
     intake.feed()
-    intake.take(most, handover)
+    intake.take_slices(most, handover)
     return handover
 
 
@@ -172,7 +172,7 @@ def test_what_a_seek_has_overtaken_is_dropped(intake: Intake, streams: FakeStrea
     assert streams.generations[0] == generation(1, 0)
     streams.arrived.append(chunk(3, 3))
     intake.positioned(ONE, generation(0, 2), Position(7))
-    intake.fail(ONE, 0, KafkaError("of an earlier life"))
+    intake.fail_partition(ONE, 0, KafkaError("of an earlier life"))
     assert offsets(intake) == []
     streams.arrived.append(chunk(50, 1, seeks=1))
     assert offsets(intake) == [50]
@@ -182,7 +182,7 @@ def test_an_error_waits_for_its_turn_and_leaves_others_theirs(
     intake: Intake, streams: FakeStreams
 ) -> None:
     error = NoOffsetForPartitionError("no", topic="t", partition=0)
-    intake.fail(ONE, 0, error, is_final=True)
+    intake.fail_partition(ONE, 0, error, is_final=True)
     streams.arrived.append(chunk(0, 3, stream=1))
     intake.feed()
     raised: list[KafkaError] = []
@@ -202,7 +202,7 @@ def test_an_error_waits_for_its_turn_and_leaves_others_theirs(
 
 
 def test_a_passing_error_is_raised_once(intake: Intake) -> None:
-    intake.fail(ONE, 0, KafkaError("for now"))
+    intake.fail_partition(ONE, 0, KafkaError("for now"))
     with pytest.raises(KafkaError, match="for now"):
         offsets(intake)
     assert offsets(intake) == []
@@ -245,7 +245,7 @@ def test_one_call_takes_from_all_partitions_and_the_next_begins_with_another(
 
 
 def test_what_is_found_again_fails_no_more(intake: Intake) -> None:
-    intake.fail(ONE, 0, KafkaError("not there"), is_final=True)
+    intake.fail_partition(ONE, 0, KafkaError("not there"), is_final=True)
     for _ in range(2):
         with pytest.raises(KafkaError, match="not there"):
             take(intake)
@@ -299,7 +299,7 @@ def test_a_handover_that_finds_nothing_again_and_again_stays_small(
     handover = RecordHandover()
     for _ in range(10):
         intake.pause(ONE, False)  # it may have something
-        intake.take(100, handover)
+        intake.take_slices(100, handover)
     assert len(handover.taken) <= 2
     assert not handover
 
@@ -345,13 +345,13 @@ def test_what_is_not_fetched_is_not_at_its_end(intake: Intake, streams: FakeStre
 
 
 def test_an_error_that_the_user_has_not_seen(intake: Intake, streams: FakeStreams) -> None:
-    intake.fail(OTHER, 0, KafkaError("once"))
+    intake.fail_partition(OTHER, 0, KafkaError("once"))
     said = f"RAISES, nothing handed over yet; a poll() raises once; {LOOKED_UP}"
     assert line(intake, OTHER, LOOKED_UP) == said
     with pytest.raises(KafkaError, match="once"):
         offsets(intake)
     assert line(intake, OTHER, LOOKED_UP).startswith("AWAITS_OFFSET ")
-    intake.fail(OTHER, 0, KafkaError("again"), is_final=True)
+    intake.fail_partition(OTHER, 0, KafkaError("again"), is_final=True)
     assert "; every poll() raises again; " in line(intake, OTHER, LOOKED_UP)
     intake.pause(OTHER, paused=True)
     assert line(intake, OTHER, LOOKED_UP).startswith("PAUSED, nothing handed over yet; every ")

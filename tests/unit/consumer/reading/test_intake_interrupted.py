@@ -95,7 +95,7 @@ def take(intake: Intake, most: int) -> list[tuple[int, int]]:
     """Do as a poll does."""
     handover = RecordHandover()
     try:
-        intake.take(most, handover)
+        intake.take_slices(most, handover)
         records = handover.settle()
     except BaseException:
         handover.take_back()

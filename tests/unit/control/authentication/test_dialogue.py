@@ -45,7 +45,7 @@ def dialogue(
 
 def test_one_round() -> None:
     login = dialogue()
-    request = login.begin()
+    request = login.first_step()
     assert login.awaited == "SaslHandshake v1"
     request = login.handle_frame(shake(request))
     assert login.awaited == "SaslAuthenticate v2"
@@ -63,7 +63,7 @@ def test_the_host_is_the_brokers_and_rounds_go_on_until_the_mechanism_has_said_a
         heard.append((yield b""))
 
     login = dialogue(converse)
-    request = login.handle_frame(shake(login.begin()))
+    request = login.handle_frame(shake(login.first_step()))
     request = login.handle_frame(accept(request, b"challenge"))
     assert read(request)[0].auth_bytes == b"", "an empty answer is an answer"
     assert login.handle_frame(accept(request, b"final", 3_600_000)) == Accepted(3600.0)
@@ -75,21 +75,21 @@ def test_the_host_is_the_brokers_and_rounds_go_on_until_the_mechanism_has_said_a
 )
 def test_the_lifetime_of_a_session(told: int, lifetime: float) -> None:
     login = dialogue()
-    request = login.handle_frame(shake(login.begin()))
+    request = login.handle_frame(shake(login.first_step()))
     assert login.handle_frame(accept(request, lifetime_ms=told)) == Accepted(lifetime)
 
 
 def test_an_old_broker_tells_no_lifetime() -> None:
     old = ApiVersion(api_key=AUTHENTICATE, min_version=0, max_version=0)
     login = dialogue(say_once, SASL_APIS[0], old)
-    request = login.handle_frame(shake(login.begin()))
+    request = login.handle_frame(shake(login.first_step()))
     assert read(request)[1] == 0
     assert login.handle_frame(accept(request)) == Accepted(NEVER)
 
 
 def test_work_is_done_between_rounds() -> None:
     login = dialogue(work_then_say)
-    work = login.handle_frame(shake(login.begin()))
+    work = login.handle_frame(shake(login.first_step()))
     assert isinstance(work, Work)
     assert login.work is work
     assert work.what == "a token is asked of b"
@@ -101,7 +101,7 @@ def test_work_is_done_between_rounds() -> None:
 
 def test_a_renewals_work_is_done_before_it_says_anything() -> None:
     login = dialogue(work_then_say)
-    work = login.begin(is_renewal=True)
+    work = login.first_step(is_renewal=True)
     assert isinstance(work, Work)
     assert login.awaited == ""
     request = login.handle_result(work.function())
@@ -113,7 +113,7 @@ def test_a_renewals_work_is_done_before_it_says_anything() -> None:
 
 def test_a_renewal_without_work_begins_with_saslhandshake() -> None:
     login = dialogue()
-    request = login.handle_frame(shake(login.begin(is_renewal=True)))
+    request = login.handle_frame(shake(login.first_step(is_renewal=True)))
     assert read(request)[0].auth_bytes == b"\0user\0password"
     assert isinstance(login.handle_frame(accept(request)), Accepted)
 
@@ -121,7 +121,7 @@ def test_a_renewal_without_work_begins_with_saslhandshake() -> None:
 @pytest.mark.parametrize("raised", [ValueError("no such user"), SystemExit("no such user")])
 def test_what_a_users_function_raises_is_the_cause(raised: BaseException) -> None:
     login = dialogue(work_then_say)
-    login.handle_frame(shake(login.begin()))
+    login.handle_frame(shake(login.first_step()))
     name = type(raised).__name__
     with pytest.raises(
         AuthenticationError, match=f"^gets no login by SCRIPT: {name}: no such user$"
@@ -132,7 +132,7 @@ def test_what_a_users_function_raises_is_the_cause(raised: BaseException) -> Non
 
 def test_a_mechanism_may_say_that_the_next_try_can_succeed() -> None:
     login = dialogue(work_then_say)
-    login.handle_frame(shake(login.begin()))
+    login.handle_frame(shake(login.first_step()))
     with pytest.raises(KafkaTimeoutError, match=r"^the identity provider"):
         login.handle_result(KafkaTimeoutError("the identity provider did not answer"))
 
@@ -143,14 +143,14 @@ def test_a_mechanism_may_refuse_the_broker() -> None:
         raise AuthenticationError("does not know the password that it checks")
 
     login = dialogue(converse)
-    request = login.handle_frame(shake(login.begin()))
+    request = login.handle_frame(shake(login.first_step()))
     with pytest.raises(AuthenticationError, match=r"^does not know the password"):
         login.handle_frame(accept(request))
 
 
 def test_a_mechanism_that_is_not_offered_is_named_beside_those_that_are() -> None:
     login = dialogue()
-    request = login.begin()
+    request = login.first_step()
     code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
     with pytest.raises(AuthenticationError) as caught:
         login.handle_frame(shake(request, code, ("SCRAM-SHA-256", "EVIL\r\n\x1b[31m")))
@@ -161,14 +161,14 @@ def test_a_mechanism_that_is_not_offered_is_named_beside_those_that_are() -> Non
 
 def test_a_listener_without_sasl() -> None:
     login = dialogue()
-    request = login.begin()
+    request = login.first_step()
     with pytest.raises(AuthenticationError, match="a listener without SASL"):
         login.handle_frame(shake(request, ErrorCode.ILLEGAL_SASL_STATE))
 
 
 def test_the_brokers_text_is_in_the_refusal_and_does_no_harm() -> None:
     login = dialogue()
-    request = login.handle_frame(shake(login.begin()))
+    request = login.handle_frame(shake(login.first_step()))
     with pytest.raises(AuthenticationError) as caught:
         login.handle_frame(refuse(request, "Invalid\nusername or password"))
     assert str(caught.value) == (r"refuses the login by SCRIPT: Invalid\nusername or password")
@@ -185,7 +185,7 @@ def test_the_mechanism_hears_of_a_refusal_and_may_know_more_of_it() -> None:
             raise AuthenticationError("refused the token: it has expired") from None
 
     login = dialogue(converse)
-    request = login.handle_frame(shake(login.begin()))
+    request = login.handle_frame(shake(login.first_step()))
     with pytest.raises(AuthenticationError, match="it has expired"):
         login.handle_frame(refuse(request, "no"))
     assert str(heard[0]) == "refuses the login by SCRIPT: no"
@@ -201,7 +201,7 @@ def test_a_mechanism_cannot_turn_a_refusal_into_a_login(goes_on: bool) -> None:
                 yield b"please"
 
     login = dialogue(converse)
-    request = login.handle_frame(shake(login.begin()))
+    request = login.handle_frame(shake(login.first_step()))
     with pytest.raises(AuthenticationError, match="refuses the login by SCRIPT: no"):
         login.handle_frame(refuse(request, "no"))
 
@@ -212,7 +212,7 @@ def test_other_errors_of_a_login_are_named() -> None:
         (ErrorCode.COORDINATOR_NOT_AVAILABLE, KafkaConnectionError),
     ]:
         login = dialogue()
-        request = login.handle_frame(shake(login.begin()))
+        request = login.handle_frame(shake(login.first_step()))
         with pytest.raises(kind, match=f"{code.name} \\({int(code)}\\)") as caught:
             login.handle_frame(refuse(request, None, code))
         assert type(caught.value) is kind
@@ -228,7 +228,7 @@ def test_other_errors_of_a_login_are_named() -> None:
 )
 def test_brokers_before_kafka_1_0_are_refused_by_name(apis: list[ApiVersion]) -> None:
     with pytest.raises(AuthenticationError, match=r"logs in to Kafka 1\.0 and later"):
-        dialogue(say_once, *apis).begin()
+        dialogue(say_once, *apis).first_step()
 
 
 def test_a_dialogue_without_end_is_cut_off() -> None:
@@ -237,7 +237,7 @@ def test_a_dialogue_without_end_is_cut_off() -> None:
             yield b"more"
 
     login = dialogue(converse)
-    request = login.handle_frame(shake(login.begin()))
+    request = login.handle_frame(shake(login.first_step()))
     for _ in range(MAX_ROUNDS - 1):
         request = login.handle_frame(accept(request, b"more"))
     with pytest.raises(AuthenticationError, match=f"after {MAX_ROUNDS} rounds"):
@@ -246,16 +246,16 @@ def test_a_dialogue_without_end_is_cut_off() -> None:
 
 def test_every_answer_that_is_cut_short_is_refused() -> None:
     first = dialogue()
-    whole = shake(first.begin())
+    whole = shake(first.first_step())
     for size in range(4, len(whole)):
         login = dialogue()
-        login.begin()
+        login.first_step()
         with pytest.raises(MalformedError, match=r"^answered SaslHandshake v1 with "):
             login.handle_frame(whole[:size])
     whole = accept(first.handle_frame(whole), b"bytes")
     for size in range(4, len(whole)):
         login = dialogue()
-        login.handle_frame(shake(login.begin()))
+        login.handle_frame(shake(login.first_step()))
         with pytest.raises(MalformedError, match=r"^answered SaslAuthenticate v2 with "):
             login.handle_frame(whole[:size])
 
@@ -271,8 +271,8 @@ def test_a_dialogue_that_is_given_up_ends_the_conversation() -> None:
 
     login = dialogue(converse)
     login.close()
-    login.begin()
+    login.first_step()
     login = dialogue(converse)
-    login.handle_frame(shake(login.begin()))
+    login.handle_frame(shake(login.first_step()))
     login.close()
     assert ended == ["b"]

@@ -18,7 +18,7 @@ from tests.unit.control.authentication.scripted import (
 
 def log_in(login: Login, now: float, lifetime_ms: int) -> None:
     """Ask at `now` for the last time, and be accepted 0.3 s later."""
-    request = login.handle_frame(shake(login.begin(now - 1)), now)
+    request = login.handle_frame(shake(login.begin_dialogue(now - 1)), now)
     assert login.handle_frame(accept(request, lifetime_ms=lifetime_ms), now + 0.3) is None
 
 
@@ -58,7 +58,7 @@ def test_a_renewal_may_begin_a_little_ahead(lifetime_ms: int, lead: float) -> No
 def test_what_it_waits_for_in_words() -> None:
     login = Login(Scripted(work_then_say), "b", versions(), "me", lambda: 0.5)
     assert login.describe() == "waits for the login to be renewed"
-    request = login.begin(0.0)
+    request = login.begin_dialogue(0.0)
     assert login.describe() == "has not answered SaslHandshake v1"
     login.handle_frame(shake(request), 0.0)
     assert login.describe() == "waits for a login: a token is asked of b"

@@ -398,12 +398,12 @@ def test_lost_framing_of_a_ready_link() -> None:
 def test_a_ready_link_that_its_owner_refuses_is_closed_and_backed_off_from() -> None:
     connection = node_connection()
     link = become_ready(connection, 0.0).link_id
-    connection.refuse(link, UnsupportedVersionError("no Produce"), 1.0)
+    connection.refuse_link(link, UnsupportedVersionError("no Produce"), 1.0)
     assert expect(connection, CloseLink).link_id == link
     failed = expect(connection, ConnectionFailed)
     assert isinstance(failed.error, UnsupportedVersionError)
     assert failed.retry_at > 1.0
-    connection.refuse(link, UnsupportedVersionError("again"), 1.0)
+    connection.refuse_link(link, UnsupportedVersionError("again"), 1.0)
     assert nothing(connection)
 
 

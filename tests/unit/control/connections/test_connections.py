@@ -84,7 +84,7 @@ def commands(connections: Connections) -> list[Any]:
 def open_link(connections: Connections, node_id: int, role: Role) -> Link:
     """Have a link to a node, and negotiate it."""
     connections.begin_turn(connections.requests.now + 1.0)  # another one may begin
-    connections.want(Node(node_id, "10.0.0.1", 9092), role, 0.0)
+    connections.want_link(Node(node_id, "10.0.0.1", 9092), role, 0.0)
     (opened,) = commands(connections)
     assert opened.key == ConnectionKey(role, node_id)
     connections.handle_connected(opened.link_id, 0.0)
@@ -109,7 +109,7 @@ def test_a_node_has_a_connection_for_each_role(node_id: int) -> None:
     assert len({link.id for link in [*made.values(), *small.values()]}) == len(made) + len(small)
     connections.links.hold(made[Role.DATA])
     assert connections.links.request_link(node_id) is made[Role.CONTROL]
-    connections.forget(node_id, "it left the cluster", 1.0)
+    connections.close_node(node_id, "it left the cluster", 1.0)
     assert [command.link_id for command in commands(connections)] == [
         made[Role.CONTROL].id,
         made[Role.DATA].id,
@@ -129,7 +129,7 @@ def test_a_pause_is_of_one_connection_and_reaches_the_data_plane() -> None:
     connections.handle_throttled(data.id, 10, 2.0)
     assert connections.paused_until(data.key) == 1.0 + THROTTLE_MAX, "a shorter one ends no other"
     asked: list[Any] = []
-    connections.requests.ask(
+    connections.requests.send_request(
         control,
         MetadataRequest(topics=[]),
         MetadataResponse,
@@ -164,7 +164,7 @@ def test_the_end_of_an_idle_connection_is_no_trouble(role: Role, event: LinkClos
     link = open_link(connections, NODE, role)
     connections.handle_closed(replace(event, link_id=link.id), 5.0)
     assert lost == [None]
-    assert connections.troubles.of(link.key) is None
+    assert connections.troubles.last_of(link.key) is None
     assert connections.troubles.failures == 0
     assert connections.links.link_to(link.key) is None
     open_link(connections, NODE, role)  # without a backoff
@@ -186,7 +186,7 @@ def test_any_other_end_of_a_connection_is_trouble(event: LinkClosed, at: float) 
     connections = new_connections()
     link = open_link(connections, NODE, Role.DATA)
     connections.handle_closed(replace(event, link_id=link.id), at)
-    assert connections.troubles.of(link.key) is not None
+    assert connections.troubles.last_of(link.key) is not None
     assert connections.troubles.failures == 1
 
 
@@ -235,7 +235,7 @@ def test_the_second_bootstrap_connection_leaves_out_the_server_of_the_first() ->
 
 def test_a_link_is_opened_with_the_name_under_which_its_broker_was_looked_for() -> None:
     connections = new_connections()
-    connections.want(Node(NODE, "broker", 9092), Role.DATA, 0.0)
+    connections.want_link(Node(NODE, "broker", 9092), Role.DATA, 0.0)
     (lookup,) = commands(connections)
     assert isinstance(lookup, ResolveHost)
     assert lookup.owner == DATA
@@ -246,9 +246,9 @@ def test_a_link_is_opened_with_the_name_under_which_its_broker_was_looked_for() 
 
 def test_the_end_of_a_moved_nodes_old_link_is_not_that_of_its_new_one() -> None:
     connections = new_connections()
-    connections.want(Node(NODE, "10.0.0.1", 9092), Role.DATA, 0.0)
+    connections.want_link(Node(NODE, "10.0.0.1", 9092), Role.DATA, 0.0)
     (old,) = commands(connections)
-    connections.want(Node(NODE, "10.0.0.2", 9092), Role.DATA, 1.0)
+    connections.want_link(Node(NODE, "10.0.0.2", 9092), Role.DATA, 1.0)
     closed, new = commands(connections)
     assert closed == CloseLink(old.link_id)
     assert isinstance(new, OpenLink)
@@ -265,7 +265,7 @@ def test_failed_connects_leave_nothing_behind() -> None:
     now = 0.0
     seen: list[int] = []
     for _ in range(20):
-        connections.want(node, Role.DATA, now)
+        connections.want_link(node, Role.DATA, now)
         now = max(now, connections.next_deadline())
         connections.tick(now)
         opened = [
@@ -305,7 +305,7 @@ class Logins:
     def __init__(self) -> None:
         self.listener = Listener()
         self.connections = new_connections(mechanism=Scripted(say_once), listener=self.listener)
-        self.connections.want(Node(NODE, "10.0.0.1", 9092), Role.DATA, 0.0)
+        self.connections.want_link(Node(NODE, "10.0.0.1", 9092), Role.DATA, 0.0)
         (opened,) = commands(self.connections)
         self.link_id: int = opened.link_id
         self.connections.handle_connected(self.link_id, 0.0)
@@ -337,7 +337,7 @@ def test_a_refused_login_is_kept_for_the_waits_of_users() -> None:
     (failed,) = logins.listener.failed
     assert failed.is_refused
     with pytest.raises(AuthenticationError, match="refuses the login by SCRIPT: Invalid cred"):
-        watch.check()
+        watch.raise_refusal()
     assert logins.stats("failed_logins") == {"AuthenticationError": 1}
     trouble = logins.connections.troubles.now(DATA)
     assert trouble is not None
@@ -385,13 +385,13 @@ def test_a_login_that_is_renewed_is_counted() -> None:
 def test_a_handshake_that_fails_is_counted_and_ends_waits() -> None:
     connections = new_connections()
     watch = connections.refusals.watch()
-    connections.want(Node(NODE, "10.0.0.1", 9092), Role.DATA, 0.0)
+    connections.want_link(Node(NODE, "10.0.0.1", 9092), Role.DATA, 0.0)
     (opened,) = commands(connections)
     error = TlsError("has a certificate that has expired")
     connections.handle_connect_failed(opened.link_id, error, 0.0)
     assert connections.troubles.stats()["failed_handshakes"] == 1
     with pytest.raises(TlsError, match=r"^node 3 at .* has a certificate that has expired$"):
-        watch.check()
+        watch.raise_refusal()
 
 
 def test_a_link_that_breaks_during_a_login_names_the_request_that_is_not_answered() -> None:
@@ -415,7 +415,7 @@ def test_connections_begin_at_a_pace() -> None:
     def want_all(now: float) -> list[int]:
         connections.tick(now)
         for node in nodes:
-            connections.want(node, Role.DATA, now)
+            connections.want_link(node, Role.DATA, now)
         return [command.key.node_id for command in commands(connections)]
 
     assert want_all(1.0) == list(range(BEGUN_AT_ONCE))
@@ -429,11 +429,11 @@ def test_connections_begin_at_a_pace() -> None:
 def test_a_connection_that_waits_for_its_backoff_takes_no_turn_from_others() -> None:
     connections = new_connections()
     refused = Node(0, "10.0.0.1", 9092)
-    connections.want(refused, Role.DATA, 1.0)
+    connections.want_link(refused, Role.DATA, 1.0)
     (opened,) = commands(connections)
     connections.handle_connect_failed(opened.link_id, ConnectionRefusedError(), 1.0)
     for _ in range(2 * BEGUN_AT_ONCE):
-        connections.want(refused, Role.DATA, 1.0)
+        connections.want_link(refused, Role.DATA, 1.0)
     assert connections.may_begin
     assert commands(connections) == []
     assert connections.next_deadline() == connections.retry_at(opened.key) > 1.0

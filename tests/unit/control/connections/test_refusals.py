@@ -24,14 +24,14 @@ def links_with_one() -> Links:
 def test_a_refusal_ends_the_waits_of_a_client_without_any_link() -> None:
     refusals = Refusals(Links())
     watch = refusals.watch()
-    watch.check()
+    watch.raise_refusal()
     assert not watch.has_news
     refusals.note(AuthenticationError("bootstrap: no"))
     assert watch.has_news
     with pytest.raises(AuthenticationError, match=r"^bootstrap: no$"):
-        watch.check()
+        watch.raise_refusal()
     assert not watch.has_news
-    watch.check()
+    watch.raise_refusal()
     assert not refusals.watch().has_news, "a later wait waits for the next try"
 
 
@@ -39,8 +39,8 @@ def test_a_client_with_another_link_waits_on() -> None:
     refusals = Refusals(links_with_one())
     watch = refusals.watch()
     refusals.note(AuthenticationError("node 2: no"))
-    watch.check(lambda: Reason("its coordinator is looked for"))
-    watch.check(lambda: Reason("no connection yet", KafkaConnectionError("refused")))
+    watch.raise_refusal(lambda: Reason("its coordinator is looked for"))
+    watch.raise_refusal(lambda: Reason("no connection yet", KafkaConnectionError("refused")))
 
 
 def test_a_wait_that_needs_the_refusing_node_ends() -> None:
@@ -49,5 +49,5 @@ def test_a_wait_that_needs_the_refusing_node_ends() -> None:
     refusals.note(TlsError("node 2: certificate expired"))
     lacks = Reason("no connection to its coordinator", TlsError("node 2: certificate expired"))
     with pytest.raises(TlsError, match="expired") as caught:
-        watch.check(lambda: lacks)
+        watch.raise_refusal(lambda: lacks)
     assert caught.value is not lacks.cause

@@ -100,7 +100,7 @@ def test_the_users_question() -> None:
     cluster = Cluster()
     machine = make(cluster)
     answers: list[Any] = []
-    machine.control.lookup.begin({T0: -2, T1: -1}, answers.append, machine.now)
+    machine.control.lookup.look_up({T0: -2, T1: -1}, answers.append, machine.now)
     machine.run(1.0)
     assert {partition: at.offset for partition, at in answers[0].items()} == {T0: 100, T1: 900}
 

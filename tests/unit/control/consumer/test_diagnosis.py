@@ -98,7 +98,7 @@ def linkless() -> FakeMachine:
     machine.run(0.0)
     machine.control.fetch_routes.halt(machine.control.partitions[T0], machine.now)
     machine.close(ConnectionKey(Role.DATA, 1))
-    machine.control.fetch_routes.start(machine.control.partitions[T0], machine.now)
+    machine.control.fetch_routes.start_fetching(machine.control.partitions[T0], machine.now)
     return machine
 
 

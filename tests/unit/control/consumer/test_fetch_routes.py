@@ -53,7 +53,7 @@ def test_questions_go_beside_the_fetches_and_before_them_need_no_connection() ->
     assert set(asked(machine, ListOffsetsRequest)) == {data(1), data(2)}, "nothing was fetched yet"
     assert set(machine.links.values()) == {BOOTSTRAP, data(1), data(2)}
     answers: list[object] = []
-    machine.control.lookup.begin({T0: -1}, answers.append, machine.now)
+    machine.control.lookup.look_up({T0: -1}, answers.append, machine.now)
     machine.run(0.1)
     assert [answer[T0].offset for answer in answers] == [900]
     assert asked(machine, ListOffsetsRequest) == [control(1)]
@@ -67,7 +67,7 @@ def test_metadata_are_not_asked_for_behind_fetches() -> None:
     machine = assigned(Cluster())
     machine.close(BOOTSTRAP)
     asked(machine, MetadataRequest)
-    machine.control.topics.want("other", machine.now)
+    machine.control.topics.want_topic("other", machine.now)
     machine.run(0.1)
     (beside,) = set(asked(machine, MetadataRequest))
     assert beside in (control(1), control(2))
@@ -76,10 +76,10 @@ def test_metadata_are_not_asked_for_behind_fetches() -> None:
 def test_a_node_that_is_gone_takes_its_connection_for_questions_with_it() -> None:
     cluster = Cluster()
     machine = assigned(cluster)
-    machine.control.lookup.begin({T0: -1}, lambda offsets: None, machine.now)
+    machine.control.lookup.look_up({T0: -1}, lambda offsets: None, machine.now)
     machine.run(0.1)
     links = machine.control.links
-    machine.control.connections.forget(1, "it left the cluster", machine.now)
+    machine.control.connections.close_node(1, "it left the cluster", machine.now)
     assert links.link_to(data(1)) is None
     assert links.link_to(control(1)) is None
     assert links.request_key(1) == data(1)

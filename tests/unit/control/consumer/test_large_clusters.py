@@ -108,7 +108,7 @@ def find_ends(cluster: LargeCluster, machine: FakeMachine) -> None:
     """A user asks for the ends of all partitions."""
     answers: list[Any] = []
     times = dict.fromkeys(cluster.partitions(), -1)
-    machine.control.lookup.begin(times, answers.append, machine.now)
+    machine.control.lookup.look_up(times, answers.append, machine.now)
     machine.run(1.0)
     assert len(answers[0]) == len(times)
 
@@ -117,7 +117,7 @@ def turn_while_all_is_in_flight(cluster: LargeCluster, machine: FakeMachine) -> 
     """Many turns go by while a node has not answered."""
     machine.handlers = {**machine.handlers, ListOffsetsRequest: lambda request, key: None}
     times = dict.fromkeys(cluster.partitions(), -1)
-    machine.control.lookup.begin(times, lambda offsets: None, machine.now)
+    machine.control.lookup.look_up(times, lambda offsets: None, machine.now)
     machine.run(1.0)
     for _ in range(len(times)):
         machine.control.tick(machine.now)

@@ -32,7 +32,7 @@ def test_what_belongs_to_a_state_ends_with_it() -> None:
     partition = AssignedPartitions().add(T0, 0, 1.0)
     partition.fetch(5, NODE, 1.0)
     assert (partition.link_id, partition.node, partition.is_running) == (5, NODE, True)
-    partition.stop(2.0)
+    partition.begin_stop(2.0)
     assert (partition.link_id, partition.node, partition.is_running) == (5, NODE, True)
     error = KafkaError("refused")
     partition.back_off(9.0, lambda now: None, 3.0, error)

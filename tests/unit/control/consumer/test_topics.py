@@ -25,12 +25,12 @@ from tests.unit.control.consumer.scripted import (
 def test_waiting_for_a_topic() -> None:
     cluster = Cluster()
     machine = make(cluster)
-    machine.control.topics.want("t", machine.now)
+    machine.control.topics.want_topic("t", machine.now)
     machine.run(1.0)
     assert machine.take(TopicSettled) == [TopicSettled("t", None)]
     cluster.topic_error = 29
     machine = make(cluster)
-    machine.control.topics.want("t", machine.now)
+    machine.control.topics.want_topic("t", machine.now)
     machine.run(1.0)
     (known,) = machine.take(TopicSettled)
     assert isinstance(known.error, TopicAuthorizationFailed)
@@ -41,7 +41,7 @@ def test_a_topic_that_is_denied_does_not_exist_after_a_while() -> None:
     cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     machine = make(cluster)
     began = machine.now
-    machine.control.topics.want("t", began)
+    machine.control.topics.want_topic("t", began)
     while not (settled := machine.take(TopicSettled)):
         machine.run(0.1)
     assert GETS_ROUND <= machine.now - began < GETS_ROUND + 1
@@ -54,7 +54,7 @@ def test_a_topic_that_is_denied_at_first_exists() -> None:
     cluster = Cluster()
     cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     machine = make(cluster)
-    machine.control.topics.want("t", machine.now)
+    machine.control.topics.want_topic("t", machine.now)
     machine.run(GETS_ROUND - 1)
     assert not machine.take(TopicSettled)
     cluster.topic_error = 0
@@ -75,9 +75,9 @@ def test_a_topic_that_cannot_be_read_fails_its_partitions() -> None:
 
 def test_nobody_waits_in_vain_for_a_client_that_cannot_go_on() -> None:
     machine = make(Cluster())
-    machine.control.topics.want("other", machine.now)
-    machine.control.topics.fail(UsageError("over"))
-    machine.control.topics.want("another", machine.now)
+    machine.control.topics.want_topic("other", machine.now)
+    machine.control.topics.fail_all(UsageError("over"))
+    machine.control.topics.want_topic("another", machine.now)
     machine.run()
     assert [settled.topic for settled in machine.take(TopicSettled) if settled.error] == [
         "other",
@@ -88,7 +88,7 @@ def test_nobody_waits_in_vain_for_a_client_that_cannot_go_on() -> None:
 def test_a_known_topic_is_asked_for_anew() -> None:
     cluster = Cluster()
     machine = assigned(cluster)
-    machine.control.topics.want("t", machine.now)
+    machine.control.topics.want_topic("t", machine.now)
     machine.run()
     assert machine.take(TopicSettled) == [TopicSettled("t", None)], "it is known"
     cluster.leaders = [*cluster.leaders, (1, 0)]

@@ -103,7 +103,7 @@ def test_what_lies_around_a_wait_is_what_happened_since(rig: Rig) -> None:
         f"last trouble: {REFUSED}"
     ]
     assert around(rig.connections, 9.0, 3.0) == []
-    rig.connections.want(Node(1, "10.0.0.1", 9092), Role.DATA, 3.0)
+    rig.connections.want_link(Node(1, "10.0.0.1", 9092), Role.DATA, 3.0)
     (under_way,) = around(rig.connections, 9.0, 3.0)
     assert "node 1" in under_way.text
 

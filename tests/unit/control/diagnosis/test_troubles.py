@@ -58,7 +58,7 @@ def test_a_row_of_the_same_is_one_warning(
     for number in range(5):
         troubles.note(NODE_1, KafkaConnectionError(f"no answer within {number} s"), float(number))
     assert caplog.messages == ["no answer within 0 s"]
-    trouble = troubles.of(NODE_1)
+    trouble = troubles.last_of(NODE_1)
     assert trouble is not None
     assert str(trouble) == "no answer within 4 s (5 times in 4 s)"
 
@@ -73,7 +73,7 @@ def test_another_cause_or_a_long_quiet_makes_it_news(
     troubles.note(NODE_1, REFUSED, 0.0)
     troubles.note(NODE_1, error, after)
     assert len(caplog.messages) == 2
-    assert str(troubles.of(NODE_1)) == str(error)
+    assert str(troubles.last_of(NODE_1)) == str(error)
 
 
 def test_the_same_in_other_words_is_no_news(
@@ -87,7 +87,7 @@ def test_the_same_in_other_words_is_no_news(
     for name in ("a", "b"):
         troubles.note("t", broker_error(7, f"ListOffsets of {name}-0"), 1.0)
     assert len(caplog.messages) == 2
-    trouble = troubles.of(NODE_1)
+    trouble = troubles.last_of(NODE_1)
     assert trouble is not None
     assert trouble.tries == 2
 
@@ -109,9 +109,9 @@ def test_success_makes_the_next_one_news(
     error = NotEnoughReplicas("t-0")
     troubles.note(T0, error, 0.0)
     assert troubles.now(T0) is not None
-    troubles.clear(T0, 0.5)
+    troubles.end_trouble(T0, 0.5)
     assert troubles.now(T0) is None
-    assert troubles.of(T0) is not None, "whoever has waited until then is told all the same"
+    assert troubles.last_of(T0) is not None, "whoever has waited until then is told all the same"
     troubles.note(T0, error, 1.0)
     assert len(caplog.messages) == 2
 
@@ -147,7 +147,7 @@ def test_what_passes_soon_is_no_news_when_it_comes_again(
     for at in (0.0, 0.1, 30.0, 30.1, 60.0, 60.1):
         troubles.note(T0, NotLeaderOrFollower(), at)
     assert caplog.messages == []
-    trouble = troubles.of(T0)
+    trouble = troubles.last_of(T0)
     assert trouble is not None
     assert (trouble.began, trouble.tries) == (60.0, 2)
 
@@ -175,7 +175,7 @@ def test_the_last_one_of_any_node_or_of_some_subjects(troubles: Troubles) -> Non
 def test_a_wait_in_vain_has_text_and_cause_and_can_be_pickled(troubles: Troubles) -> None:
     troubles.note(NODE_1, REFUSED, 1.0)
     error = timeout_error(
-        "no metadata", None, last_trouble(troubles.of(NODE_1)), Reason("and more")
+        "no metadata", None, last_trouble(troubles.last_of(NODE_1)), Reason("and more")
     )
     assert str(error) == f"no metadata; last trouble: {REFUSED}; and more"
     assert str(error.__cause__) == str(REFUSED)
@@ -219,7 +219,7 @@ def test_what_cannot_be_read_is_not_kept(troubles: Troubles) -> None:
     del answer
     gc.collect()
     assert left() is None
-    trouble = troubles.of(NODE_1)
+    trouble = troubles.last_of(NODE_1)
     assert trouble is not None
     assert isinstance(trouble.error.__cause__, MalformedError)
 
@@ -239,12 +239,12 @@ def test_that_a_trouble_is_over_is_told_if_the_trouble_was(
 ) -> None:
     caplog.set_level(logging.INFO)
     troubles.note(subject, broker_error(15), 0.0)
-    troubles.clear(subject, 0.5)
+    troubles.end_trouble(subject, 0.5)
     told = len(caplog.messages)
     for second in range(1, 9):
         troubles.note(subject, broker_error(15), float(second))
-    troubles.clear(subject, 8.5)
-    troubles.clear(subject, 9.0)
+    troubles.end_trouble(subject, 8.5)
+    troubles.end_trouble(subject, 9.0)
     assert caplog.messages[-1] == text
     assert len(caplog.messages) == told + 2
     assert told in (0, 2), "what passes soon is told neither when it comes nor when it goes"
@@ -256,9 +256,9 @@ def test_what_is_no_more_had_its_trouble_without_an_end(
     """Its topic was deleted and created again: nothing was mended, and the next trouble is new."""
     caplog.set_level(logging.INFO)
     error = NotEnoughReplicas("t-0")
-    troubles.forget(T0)
+    troubles.forget_subject(T0)
     troubles.note(T0, error, 0.0)
-    troubles.forget(T0)
+    troubles.forget_subject(T0)
     assert troubles.now(T0) is None
     troubles.note(T0, error, 1.0)
     assert caplog.messages == [str(error)] * 2

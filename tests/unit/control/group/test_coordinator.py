@@ -41,7 +41,7 @@ def test_no_connection_is_taken_for_the_coordinators(leader: int, is_leader: boo
     assert set(asked(machine, OffsetFetchRequest)) == {key}
     assert group.coordinator.link.key == key
     assert len(starts(machine)) == 2
-    machine.control.lookup.begin({T0: -1, T1: -1}, lambda offsets: None, machine.now)
+    machine.control.lookup.look_up({T0: -1, T1: -1}, lambda offsets: None, machine.now)
     machine.run(0.1)
     over = [ConnectionKey(Role.CONTROL, node) for node in (1, leader)]
     assert asked(machine, ListOffsetsRequest)[-2:] == over
@@ -52,7 +52,7 @@ def test_no_connection_is_taken_for_the_coordinators(leader: int, is_leader: boo
 def test_each_broker_is_told_whom_the_connection_is_meant_for(leader: int) -> None:
     """KIP-1242; regression: only for the data, as the ids of other connections were not nodes'."""
     machine = reading(1, leader)
-    machine.control.lookup.begin({T0: -1, T1: -1}, lambda offsets: None, machine.now)
+    machine.control.lookup.look_up({T0: -1, T1: -1}, lambda offsets: None, machine.now)
     machine.run(0.1)
     cluster_id = machine.control.cluster.cluster_id
     negotiated = {

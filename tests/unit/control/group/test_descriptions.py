@@ -31,7 +31,7 @@ class Asked:
         self.answers: list[GroupDescription | KafkaError] = []
 
     def ask(self) -> Any:
-        return self.group.descriptions.ask(self.answers.append)
+        return self.group.descriptions.describe_group(self.answers.append)
 
     def answer(self) -> GroupDescription | KafkaError:
         self.ask()
@@ -170,7 +170,7 @@ def test_a_coordinator_that_will_never_be_there() -> None:
     world.cluster.pause(1)
     world.cluster.pause(2)
     asked.ask()
-    asked.member.control.requester.coordinators.refuse(
+    asked.member.control.requester.coordinators.refuse_coordinator(
         CoordinatorKind.GROUP, "g", errors.GroupAuthorizationFailed(), world.now
     )
     assert isinstance(asked.answers.pop(), errors.GroupAuthorizationFailed)

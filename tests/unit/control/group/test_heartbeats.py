@@ -54,7 +54,7 @@ class Rig:
         )
 
     def keep(self) -> None:
-        self.heartbeats.keep(LINK, BODY, EXPECTED, period=3.0, delay=1.0)
+        self.heartbeats.keep_sending(LINK, BODY, EXPECTED, period=3.0, delay=1.0)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_request_goes_between_two(rig: Rig) -> None:
 
 def test_after_a_stop_there_is_none(rig: Rig) -> None:
     rig.keep()
-    rig.heartbeats.stop()
-    rig.heartbeats.stop()
+    rig.heartbeats.stop_sending()
+    rig.heartbeats.stop_sending()
     assert rig.requests.stopped == [1]
     assert not rig.heartbeats.is_running

@@ -298,7 +298,7 @@ def test_refresh_of_one_topic_asks_for_no_other() -> None:
     assert cluster.request_deadline() > 100.0
 
 
-# KIP-951
+# ---- KIP-951 ----
 
 
 def test_leader_hint_moves_a_partition_at_once() -> None:
@@ -343,7 +343,7 @@ def test_a_hint_by_name_may_be_about_the_deleted_topic() -> None:
     assert cluster.apply_leader_hints([LeaderHint("t", 0, 1, 2)], now=10.0 + NEWS_PATIENCE)
 
 
-# Another cluster, rebootstrap
+# ---- another cluster, rebootstrap ----
 
 
 def test_foreign_cluster_is_not_believed() -> None:

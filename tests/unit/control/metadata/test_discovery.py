@@ -115,7 +115,7 @@ def test_a_question_goes_to_the_node_where_the_fewest_wait() -> None:
     one = client.links.link_to(ConnectionKey(Role.DATA, 1))
     assert one is not None
     client.machine.hung = {9001}
-    client.connections.requests.ask(
+    client.connections.requests.send_request(
         one,
         MetadataRequest(topics=[]),
         MetadataResponse,
@@ -228,7 +228,7 @@ def test_while_a_node_lets_nobody_in_metadata_tell_where_it_is_now() -> None:
     assert client.links.link_to(ConnectionKey(Role.DATA, 3)) is not None
 
 
-# When no known node can be reached
+# ---- when no known node can be reached ----
 
 SERVER = 9100
 """Port of a bootstrap server that no node advertises."""
@@ -353,7 +353,7 @@ def test_bootstrap_servers_of_another_cluster_do_not_take_a_client_away_from_its
     assert UNKNOWN_NODE in client.asked()
     assert client.cluster.cluster_id == "c"
     assert "bootstrap.servers belongs to cluster 'another'" in str(
-        client.troubles.of(About.METADATA)
+        client.troubles.last_of(About.METADATA)
     )
     assert len(list(client.links.ready)) == len(NODES) + 1
 
@@ -374,7 +374,7 @@ def test_any_number_is_a_nodes_id(node_id: int) -> None:
     client.links.hold(link)
     node, role = client.cluster.node(node_id), client.links.request_key(node_id).role
     assert node is not None
-    client.connections.want(node, role, client.machine.now)
+    client.connections.want_link(node, role, client.machine.now)
     client.machine.run()
     assert client.links.link_to(ConnectionKey(Role.CONTROL, node_id)) is not None
     client.brokers = client.brokers[1:]

@@ -20,7 +20,7 @@ def settled(*topics: str, max_age: float = 300.0, max_idle: float = 300.0) -> Re
     """A schedule whose first question was answered in full at time 0."""
     schedule = make_schedule(max_age, max_idle)
     for topic in topics:
-        schedule.want(topic, 0.0)
+        schedule.want_topic(topic, 0.0)
     assert schedule.poll(0.0) is not None
     schedule.handle_answer(set(), fruitful=True, now=0.0)
     return schedule
@@ -48,14 +48,14 @@ def test_age_of_zero_does_not_storm() -> None:
 
 def test_new_topic_is_asked_for_at_once_and_alone() -> None:
     schedule = settled("old")
-    schedule.want("new", 0.01)
+    schedule.want_topic("new", 0.01)
     assert schedule.poll(0.01) == Ask(("new",), False, "topics to resolve")
 
 
 def test_new_topic_comes_first_in_a_full_question() -> None:
     schedule = settled("old")
     schedule.request_full("NOT_LEADER_OR_FOLLOWER")
-    schedule.want("new", 0.2)
+    schedule.want_topic("new", 0.2)
     ask = schedule.poll(0.2)
     assert ask == Ask(("new", "old"), True, "NOT_LEADER_OR_FOLLOWER")
 
@@ -79,7 +79,7 @@ def test_refresh_waits_for_its_gate_which_widens_without_progress() -> None:
 
 def test_unresolved_topic_is_asked_for_again_alone() -> None:
     schedule = settled("t")
-    schedule.want("u", 1.0)
+    schedule.want_topic("u", 1.0)
     assert schedule.poll(1.0) is not None
     schedule.handle_answer({"u"}, fruitful=True, now=1.0)
     assert schedule.poll(1.05) is None
@@ -128,10 +128,10 @@ def test_an_answer_to_an_earlier_request_is_not_news() -> None:
 
 def test_failure_holds_back_everything_and_asks_all_of_it_again() -> None:
     schedule = settled("t")
-    schedule.want("u", 1.0)
+    schedule.want_topic("u", 1.0)
     assert schedule.poll(1.0) is not None
     schedule.handle_failure(1.0)
-    schedule.want("v", 1.0)
+    schedule.want_topic("v", 1.0)
     assert schedule.next_deadline() == pytest.approx(1.1)
     assert schedule.poll(1.1) == Ask(("v", "u"), False, "topics to resolve")
     schedule.handle_failure(1.1)
@@ -162,7 +162,7 @@ def test_idle_topics_are_dropped_unless_new_or_touched() -> None:
     schedule = settled("idle", "busy", max_idle=10.0)
     schedule.touch("busy", 9.0)
     schedule.touch("never wanted", 9.0)
-    schedule.want("new", 0.0)
+    schedule.want_topic("new", 0.0)
     assert schedule.drop_idle(12.0) == ["idle"]
     assert schedule.wanted() == ("busy", "new")
     assert not schedule.is_wanted("idle")
@@ -181,7 +181,7 @@ def test_no_storm_when_nothing_ever_helps(world: str, seed: int) -> None:
     source = random.Random(seed)
     schedule = RefreshSchedule(Backoff(100, 1000, source.random), max_age=300.0, max_idle=300.0)
     for topic in "abc":
-        schedule.want(topic, 0.0)
+        schedule.want_topic(topic, 0.0)
     sent, now = [], 0.0
     while now < 240.0:
         now += source.choice([0.001, 0.01, 0.1])

@@ -25,7 +25,7 @@ class World:
         )
 
     def asked(self, now: float) -> list[SendRaw]:
-        self.keeper.want()
+        self.keeper.want_identity()
         return self.rig.tick(now)
 
     def settle(self, *, code: int = 0, epoch: int = 0, now: float = 1.0) -> None:

@@ -38,7 +38,7 @@ class World:
 
     def asked(self, now: float) -> SendRaw:
         """Ask, and return the request."""
-        self.limits.ask("t", now)
+        self.limits.ask_limits("t", now)
         (sent,) = self.rig.tick(now)
         return sent
 
@@ -67,7 +67,7 @@ def world() -> World:
 def test_topics_that_are_asked_for_in_one_turn_share_a_request(world: World) -> None:
     topics = [f"t-{number}" for number in range(1000)]
     for topic in topics:
-        world.limits.ask(topic, 1.0)
+        world.limits.ask_limits(topic, 1.0)
     sent = world.rig.tick(1.0) + world.rig.tick(1.0)
     requests = [request_of(one) for one in sent]
     assert [
@@ -87,7 +87,7 @@ def test_the_limits_of_a_topic_are_asked_for_once(world: World) -> None:
     assert not world.limits.is_settled("t", 9000, 1.0)
     sent = world.asked(1.0)
     assert not world.limits.is_settled("t", 9000, 1.0)
-    world.limits.ask("t", 1.1)
+    world.limits.ask_limits("t", 1.1)
     assert world.rig.tick(1.1) == []
     request = request_of(sent)
     assert isinstance(request, DescribeConfigsRequest)
@@ -115,7 +115,7 @@ def test_limits_that_are_old_are_asked_for_again(world: World) -> None:
 def test_a_broker_that_cannot_be_asked_settles_it() -> None:
     world = World()
     world.rig.open(1, DescribeConfigs=-1)
-    world.limits.ask("t", 1.0)
+    world.limits.ask_limits("t", 1.0)
     assert world.rig.tick(1.0) == []
     assert world.settled == [("t", 1.0)]
     assert world.limits.limit("t", ErrorCode.MESSAGE_TOO_LARGE) is None
@@ -123,7 +123,7 @@ def test_a_broker_that_cannot_be_asked_settles_it() -> None:
 
 def test_without_a_connection_it_is_not_waited_for_long() -> None:
     world = World()
-    world.limits.ask("t", 1.0)
+    world.limits.ask_limits("t", 1.0)
     assert world.rig.tick(1.0) == []
     assert world.settled == []
     world.rig.tick(1.0 + LIMIT_PATIENCE)
@@ -244,11 +244,11 @@ def test_a_limit_that_nobody_tells_is_forgotten_when_it_is_old(world: World) -> 
 def test_the_limits_of_a_topic_that_was_created_again_are_asked_for(world: World) -> None:
     known(world, 3_000)
     world.limits.learn("t", [row(4_000)], 1.0)
-    world.limits.forget("t")
+    world.limits.forget_topic("t")
     assert world.limits.learnt("t") is None
     assert not world.limits.is_settled("t", 4_000, 1.1)
     sent = world.asked(1.1)
-    world.limits.forget("t")
+    world.limits.forget_topic("t")
     world.answer(sent, answer("t", max_message_bytes="3000"), 1.2)
     assert world.settled[-1] == ("t", 1.2)
     assert not world.limits.is_settled("t", 4_000, 1.2), "the answer was about the old one"

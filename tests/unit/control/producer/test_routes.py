@@ -141,7 +141,7 @@ def test_added_partitions_get_the_next_ids() -> None:
 def test_only_queues_with_data_want_a_link() -> None:
     world = set_up()
     assert world.routes.wanted_nodes() == []
-    world.routes.want(1)
+    world.routes.route_queue(1)
     assert world.routes.wanted_nodes() == [1]
     assert world.commands(RouteQueue) == []
     link = world.links[1] = Link(10)
@@ -153,8 +153,8 @@ def test_only_queues_with_data_want_a_link() -> None:
 def test_a_queue_that_asks_again_gets_its_route_again() -> None:
     world = set_up()
     world.links[1] = Link(10)
-    world.routes.want(0)
-    world.routes.want(0)
+    world.routes.route_queue(0)
+    world.routes.route_queue(0)
     assert world.commands(RouteQueue) == [RouteQueue(0, 10)] * 2
 
 
@@ -162,7 +162,7 @@ def test_a_queue_without_a_leader_waits() -> None:
     world = set_up()
     world.links[1] = Link(10)
     world.leaders.clear()
-    world.routes.want(0)
+    world.routes.route_queue(0)
     assert world.commands(RouteQueue) == []
     assert world.routes.wanted_nodes() == []
     assert list(world.routes.without_link()) == [("t", 0)]
@@ -175,7 +175,7 @@ def test_a_queue_without_a_leader_waits() -> None:
 def test_a_queue_that_waits_follows_what_the_topic_is_now() -> None:
     """A topic made anew names its leaders, and none of them counts as moved."""
     world = set_up()
-    world.routes.want(0)
+    world.routes.route_queue(0)
     assert world.routes.wanted_nodes() == [1]
     world.leaders["t", 0] = 2
     world.routes.set_up("t")
@@ -188,7 +188,7 @@ def test_a_queue_that_waits_follows_what_the_topic_is_now() -> None:
 def test_with_a_new_leader_the_queue_moves_or_is_held_until_there_is_a_link() -> None:
     world = set_up()
     world.links = {1: Link(10), 2: Link(20)}
-    world.routes.want(0)
+    world.routes.route_queue(0)
     world.commands()
     world.leaders["t", 0] = 2
     world.routes.set_up("t")
@@ -203,7 +203,7 @@ def test_a_queue_on_its_way_follows_what_the_topic_is_now() -> None:
     """Regression: a topic that was created again kept the routes to its former leaders."""
     world = set_up()
     world.links = {1: Link(10), 2: Link(20, Versions(), node_id=2)}
-    world.routes.want(0)
+    world.routes.route_queue(0)
     assert world.commands(RouteQueue) == [RouteQueue(0, 10)]
     world.ids["t"] = bytes(range(1, 17))
     world.leaders["t", 0] = 2
@@ -254,14 +254,14 @@ def test_a_queue_that_never_had_data_is_not_moved() -> None:
 def test_after_a_lost_link_only_what_asks_again_is_routed() -> None:
     world = set_up()
     lost = world.links[1] = Link(10)
-    world.routes.want(0)
-    world.routes.want(1)
+    world.routes.route_queue(0)
+    world.routes.route_queue(1)
     world.commands()
     world.routes.handle_lost(lost)  # type: ignore[arg-type]
     world.links[1] = Link(11)
     world.routes.handle_ready(world.links[1])  # type: ignore[arg-type]
     assert world.commands(RouteQueue) == []
-    world.routes.want(1)
+    world.routes.route_queue(1)
     assert world.commands(RouteQueue) == [RouteQueue(1, 11)]
 
 

@@ -65,7 +65,7 @@ class Rig:
         itself: Any = self
         self.requester = Requester(settings, itself, itself, lambda: 0.5)
 
-    # The test's
+    # ---- the test's ----
 
     def context(self) -> Context[Any]:
         """Return the context of a client whose parts are all this."""
@@ -124,7 +124,7 @@ class Rig:
         self.by_key = {key: link for key, link in self.by_key.items() if link.id != sent.link_id}
         self.requests.handle_response(RawResponse(sent.link_id, sent.token, None, 0), self.now)
 
-    # What the requester sees of others
+    # ---- what the requester sees of others ----
 
     @property
     def ready(self) -> list[Link]:
@@ -143,7 +143,7 @@ class Rig:
     def request_key(self, node_id: int) -> ConnectionKey:
         return ConnectionKey(Role.DATA, node_id)
 
-    def want(self, node: Node, role: Role, now: float, cluster_id: str | None = None) -> None:
+    def want_link(self, node: Node, role: Role, now: float, cluster_id: str | None = None) -> None:
         self.wanted.append(ConnectionKey(role, node.id))
 
     def want_bootstrap(self, now: float, key: ConnectionKey) -> None:

@@ -174,7 +174,7 @@ def test_the_table_of_targets_is_complete() -> None:
 def test_a_call_without_items_ends_at_once(rig: Rig, target: Target[Any]) -> None:
     collected = Collected()
     call = DescribeGroups(target, timeout=1.0, on_ended=collected)
-    opened = rig.requester.begin(call, [])
+    opened = rig.requester.open_call(call, [])
     assert not opened.is_open
     assert (collected.one.values, collected.one.errors) == ({}, {})
     assert rig.tick() == []
@@ -204,7 +204,7 @@ def test_each_target_says_what_is_in_the_way(rig: Rig, target: Target[Any], reas
     collected = Collected()
     key: Any = {AllNodes: 1, Leaders: PARTITIONS[0]}.get(type(target), "g")
     call = DescribeGroups(target, timeout=1.0, on_ended=collected)
-    rig.requester.begin(call, [key], deadline=2.0)
+    rig.requester.open_call(call, [key], deadline=2.0)
     rig.tick()
     rig.tick(2.0)
     error = collected.one.errors[key]
@@ -217,7 +217,7 @@ def test_topics_are_created_by_the_controller(rig: Rig) -> None:
     rig.open(2)
     collected = Collected()
     call = CreateTopics(Controller(), timeout=1.0, on_ended=collected)
-    rig.requester.begin(call, ["a", "b"])
+    rig.requester.open_call(call, ["a", "b"])
     (sent,) = rig.tick()
     assert sent.link_id == 20
     topics = [
@@ -233,7 +233,7 @@ def test_groups_are_described_by_their_coordinators(rig: Rig) -> None:
     rig.open(1)
     collected = Collected()
     call = DescribeGroups(CoordinatorOfEach(GROUP), timeout=1.0, on_ended=collected)
-    rig.requester.begin(call, ["g", "h"])
+    rig.requester.open_call(call, ["g", "h"])
     (lookup,) = [*rig.tick(), *rig.tick()]
     coordinators = [
         FoundCoordinator(key=key, node_id=node_id, host="host", port=9092)
@@ -256,7 +256,7 @@ def test_offsets_are_listed_by_leaders(rig: Rig) -> None:
     rig.open(1)
     rig.open(2)
     collected = Collected()
-    rig.requester.begin(ListOffsets(Leaders(), timeout=1.0, on_ended=collected), PARTITIONS)
+    rig.requester.open_call(ListOffsets(Leaders(), timeout=1.0, on_ended=collected), PARTITIONS)
     for sent in rig.tick():
         (topic,) = request_of(sent).topics
         (part,) = topic.partitions
@@ -276,7 +276,7 @@ def test_all_nodes_are_asked(rig: Rig) -> None:
     rig.open(1)
     rig.open(2)
     collected = Collected()
-    rig.requester.begin(DescribeBrokers(AllNodes(), timeout=1.0, on_ended=collected))
+    rig.requester.open_call(DescribeBrokers(AllNodes(), timeout=1.0, on_ended=collected))
     for sent in rig.tick():
         result = describe_configs.DescribeConfigsResult(
             resource_name=str(sent.link_id // 10), error_message="said"
@@ -290,7 +290,7 @@ def test_all_nodes_of_no_known_cluster_are_no_success(rig: Rig) -> None:
     rig.needs_bootstrap = True
     collected = Collected()
     call = DescribeBrokers(AllNodes(), timeout=1.0, on_ended=collected)
-    rig.requester.begin(call, deadline=2.0)
+    rig.requester.open_call(call, deadline=2.0)
     rig.tick()
     assert not collected.results
     rig.tick(2.0)
@@ -302,7 +302,7 @@ def test_all_nodes_of_no_known_cluster_are_no_success(rig: Rig) -> None:
 def test_nothing_is_heard_of_a_call_that_was_cancelled(rig: Rig) -> None:
     rig.open(1)
     collected = Collected()
-    opened = rig.requester.begin(
+    opened = rig.requester.open_call(
         DescribeGroups(AnyNode(), timeout=1.0, on_ended=collected), ["g"], deadline=3.0
     )
     rig.tick()

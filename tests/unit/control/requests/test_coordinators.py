@@ -29,7 +29,7 @@ def rig() -> Rig:
 
 
 def want(rig: Rig, key: str = "g", kind: CoordinatorKind = GROUP) -> Any:
-    return rig.requester.coordinators.want(kind, key, rig.now)
+    return rig.requester.coordinators.want_link(kind, key, rig.now)
 
 
 def test_keys_of_a_kind_are_looked_up_together(rig: Rig) -> None:

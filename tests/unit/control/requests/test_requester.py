@@ -104,13 +104,13 @@ def rig() -> Rig:
     return rig
 
 
-# One item
+# ---- one item ----
 
 
 def test_an_answer_ends_an_item(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
-    opened = rig.requester.begin(call, ["a"])
+    opened = rig.requester.open_call(call, ["a"])
     (sent,) = rig.tick()
     assert request_of(sent).groups == ["a"]
     assert rig.tick(2.0) == [], "it is in flight"
@@ -123,7 +123,7 @@ def test_an_answer_ends_an_item(rig: Rig) -> None:
 def test_what_will_pass_is_asked_again_after_a_growing_pause(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
-    rig.requester.begin(call, ["a"])
+    rig.requester.open_call(call, ["a"])
     waits = []
     for _ in range(4):
         (sent,) = rig.tick()
@@ -139,7 +139,7 @@ def test_what_will_pass_is_asked_again_after_a_growing_pause(rig: Rig) -> None:
 def test_what_will_not_pass_fails(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
-    rig.requester.begin(call, ["a"])
+    rig.requester.open_call(call, ["a"])
     rig.answer(*rig.tick(), answer(a=ErrorCode.GROUP_AUTHORIZATION_FAILED))
     assert "DescribeGroups of a" in str(call.failed["a"])
     assert rig.requester.next_deadline() == NEVER
@@ -148,7 +148,7 @@ def test_what_will_not_pass_fails(rig: Rig) -> None:
 def test_what_an_answer_leaves_out_is_asked_again(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
-    opened = rig.requester.begin(call, ["a", "b"])
+    opened = rig.requester.open_call(call, ["a", "b"])
     rig.answer(*rig.tick(), answer(a=0, c=0))
     assert list(opened) == ["b"]
     why = opened.why_waiting("b")
@@ -162,7 +162,7 @@ def test_what_an_answer_leaves_out_is_asked_again(rig: Rig) -> None:
 def test_a_broken_connection_is_followed_by_another_try(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
-    rig.requester.begin(call, ["a"])
+    rig.requester.open_call(call, ["a"])
     rig.lose(*rig.tick())
     assert rig.tick(1.0 + 2 * BACKOFF) == [], "there is no link"
     rig.open(2)
@@ -174,7 +174,7 @@ def test_a_broken_connection_is_followed_by_another_try(rig: Rig) -> None:
 def test_an_order_is_not_repeated_when_nobody_knows_whether_it_was_carried_out(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), is_repeatable=False)
-    rig.requester.begin(call, ["a"])
+    rig.requester.open_call(call, ["a"])
     rig.lose(*rig.tick())
     assert isinstance(call.failed["a"], KafkaConnectionError)
     assert "may or may not have been done" in str(call.failed["a"])
@@ -183,7 +183,7 @@ def test_an_order_is_not_repeated_when_nobody_knows_whether_it_was_carried_out(r
 def test_an_order_that_was_refused_for_now_is_repeated(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), is_repeatable=False)
-    rig.requester.begin(call, ["a"])
+    rig.requester.open_call(call, ["a"])
     rig.answer(*rig.tick(), answer(a=ErrorCode.REQUEST_TIMED_OUT))
     assert len(rig.tick(2.0)) == 1
 
@@ -191,7 +191,7 @@ def test_an_order_that_was_refused_for_now_is_repeated(rig: Rig) -> None:
 def test_tries_can_be_counted(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), max_tries=2)
-    rig.requester.begin(call, ["a"])
+    rig.requester.open_call(call, ["a"])
     rig.answer(*rig.tick(), answer(a=ErrorCode.REQUEST_TIMED_OUT))
     assert call.failed == {}
     rig.answer(*rig.tick(2.0), answer(a=ErrorCode.REQUEST_TIMED_OUT))
@@ -201,7 +201,7 @@ def test_tries_can_be_counted(rig: Rig) -> None:
 def test_a_node_without_the_api_fails_it_at_once(rig: Rig) -> None:
     rig.open(1, DescribeGroups=-1)
     call = Ask(AnyNode())
-    rig.requester.begin(call, ["a"])
+    rig.requester.open_call(call, ["a"])
     assert rig.tick() == []
     assert isinstance(call.failed["a"], UnsupportedVersionError)
 
@@ -209,7 +209,7 @@ def test_a_node_without_the_api_fails_it_at_once(rig: Rig) -> None:
 def test_what_need_not_be_sent_is_not(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), needless={"a", "b"})
-    rig.requester.begin(call, ["a", "b"])
+    rig.requester.open_call(call, ["a", "b"])
     assert rig.tick() == []
     assert call.done == dict.fromkeys("ab", "without asking")
 
@@ -217,20 +217,20 @@ def test_what_need_not_be_sent_is_not(rig: Rig) -> None:
 def test_what_is_held_back_waits_without_a_deadline_of_its_own(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), held={"a"})
-    rig.requester.begin(call, ["a"], deadline=9.0)
+    rig.requester.open_call(call, ["a"], deadline=9.0)
     assert rig.tick() == []
     assert rig.requester.next_deadline() == 9.0
     call.held.clear()
     assert len(rig.tick(2.0)) == 1
 
 
-# Deadlines
+# ---- deadlines ----
 
 
 def test_an_item_that_was_never_sent_fails_at_the_deadline(rig: Rig) -> None:
     call = Ask(Leaders())
     partition = TopicPartition("t", 0)
-    rig.requester.begin(call, [partition], deadline=3.0)
+    rig.requester.open_call(call, [partition], deadline=3.0)
     rig.tick()
     assert rig.requester.next_deadline() == 3.0
     rig.tick(3.0)
@@ -242,7 +242,7 @@ def test_an_item_that_was_never_sent_fails_at_the_deadline(rig: Rig) -> None:
 def test_an_error_at_the_deadline_names_the_last_trouble_and_the_attempts(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
-    rig.requester.begin(call, ["a"], deadline=1.5)
+    rig.requester.open_call(call, ["a"], deadline=1.5)
     rig.answer(*rig.tick(), answer(a=ErrorCode.REQUEST_TIMED_OUT))
     rig.answer(*rig.tick(1.2), answer(a=ErrorCode.REQUEST_TIMED_OUT))
     rig.tick(1.5)
@@ -254,7 +254,7 @@ def test_an_error_at_the_deadline_names_the_last_trouble_and_the_attempts(rig: R
 def test_an_answer_after_the_deadline_is_dropped(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
-    rig.requester.begin(call, ["a"], deadline=2.0)
+    rig.requester.open_call(call, ["a"], deadline=2.0)
     (sent,) = rig.tick()
     rig.tick(2.0)
     assert "a" in call.failed
@@ -265,7 +265,7 @@ def test_an_answer_after_the_deadline_is_dropped(rig: Rig) -> None:
 def test_what_must_not_end_unknown_waits_for_its_answer(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), waits_for_answer=True)
-    rig.requester.begin(call, ["a"], deadline=2.0)
+    rig.requester.open_call(call, ["a"], deadline=2.0)
     (sent,) = rig.tick()
     rig.tick(5.0)
     assert rig.requester.next_deadline() == NEVER, "or the control thread would spin"
@@ -276,7 +276,7 @@ def test_what_must_not_end_unknown_waits_for_its_answer(rig: Rig) -> None:
 def test_it_is_not_tried_again_after_the_deadline(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), waits_for_answer=True)
-    rig.requester.begin(call, ["a"], deadline=2.0)
+    rig.requester.open_call(call, ["a"], deadline=2.0)
     (sent,) = rig.tick()
     rig.now = 5.0
     rig.answer(sent, answer(a=ErrorCode.REQUEST_TIMED_OUT))
@@ -284,13 +284,13 @@ def test_it_is_not_tried_again_after_the_deadline(rig: Rig) -> None:
     assert isinstance(call.failed["a"], KafkaTimeoutError)
 
 
-# Minds that change
+# ---- minds that change ----
 
 
 def test_nothing_is_heard_of_a_call_that_was_cancelled(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
-    opened = rig.requester.begin(call, ["a", "b"], deadline=9.0)
+    opened = rig.requester.open_call(call, ["a", "b"], deadline=9.0)
     (sent,) = rig.tick()
     opened.cancel()
     rig.answer(sent, answer(a=0, b=0))
@@ -302,9 +302,9 @@ def test_nothing_is_heard_of_a_call_that_was_cancelled(rig: Rig) -> None:
 def test_an_item_that_is_asked_about_anew_does_not_take_the_former_answer(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
-    opened = rig.requester.begin(call, ["a"])
+    opened = rig.requester.open_call(call, ["a"])
     (former,) = rig.tick()
-    opened.add("a")
+    opened.add_item("a")
     (sent,) = rig.tick()
     rig.answer(former, answer(a=0))
     assert call.done == {}
@@ -315,7 +315,7 @@ def test_an_item_that_is_asked_about_anew_does_not_take_the_former_answer(rig: R
 def test_what_ends_while_an_answer_is_read_is_not_ended_again(rig: Rig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
-    opened = rig.requester.begin(call, ["a", "b"])
+    opened = rig.requester.open_call(call, ["a", "b"])
     handle = call.handle_done
 
     def handle_and_cancel(item: Any, value: str, now: float) -> None:
@@ -327,14 +327,14 @@ def test_what_ends_while_an_answer_is_read_is_not_ended_again(rig: Rig) -> None:
     assert call.done == {"a": "stable"}
 
 
-# Beside
+# ---- beside ----
 
 
 def test_another_node_is_asked_beside_a_silent_one_and_the_first_answer_counts(rig: Rig) -> None:
     rig.open(1)
     rig.open(2)
     call = Ask(AnyNode(), beside_after=0.5)
-    rig.requester.begin(call, ["a"])
+    rig.requester.open_call(call, ["a"])
     (first,) = rig.tick()
     assert rig.requester.next_deadline() == 1.5
     (second,) = rig.tick(1.5)
@@ -348,7 +348,7 @@ def test_it_has_failed_only_when_all_that_were_asked_have(rig: Rig) -> None:
     rig.open(1)
     rig.open(2)
     call = Ask(AnyNode(), beside_after=0.5, max_tries=1)
-    rig.requester.begin(call, ["a"])
+    rig.requester.open_call(call, ["a"])
     (first,) = rig.tick()
     (second,) = rig.tick(1.5)
     rig.lose(first)
@@ -357,7 +357,7 @@ def test_it_has_failed_only_when_all_that_were_asked_have(rig: Rig) -> None:
     assert "a" in call.failed
 
 
-# Targets
+# ---- targets ----
 
 
 def test_items_of_one_leader_go_in_one_request(rig: Rig) -> None:
@@ -366,7 +366,7 @@ def test_items_of_one_leader_go_in_one_request(rig: Rig) -> None:
     partitions = [TopicPartition("t", i) for i in range(4)]
     rig.leaders = {partition: 1 + partition.partition % 2 for partition in partitions}
     call = Ask(Leaders())
-    rig.requester.begin(call, partitions)
+    rig.requester.open_call(call, partitions)
     assert [request_of(command).groups for command in rig.tick()] == [
         ["t-0", "t-2"],
         ["t-1", "t-3"],
@@ -379,7 +379,7 @@ def test_a_leader_that_moved_is_asked_once_the_metadata_name_it(rig: Rig) -> Non
     partition = TopicPartition("t", 0)
     rig.leaders = {partition: 1}
     call = Ask(Leaders())
-    opened = rig.requester.begin(call, [partition])
+    opened = rig.requester.open_call(call, [partition])
     (sent,) = rig.tick()
     rig.answer(sent, answer(**{"t-0": ErrorCode.NOT_LEADER_OR_FOLLOWER}))
     assert rig.refreshed == ["t"]
@@ -395,7 +395,7 @@ def test_a_leader_that_moved_is_asked_once_the_metadata_name_it(rig: Rig) -> Non
 def test_a_partition_without_a_leader_is_waited_for(rig: Rig) -> None:
     rig.open(1)
     call = Ask(Leaders())
-    rig.requester.begin(call, [TopicPartition("t", 0)])
+    rig.requester.open_call(call, [TopicPartition("t", 0)])
     assert rig.tick() == []
     assert rig.refreshed == ["t"]
     assert rig.requester.next_deadline() == NEVER
@@ -403,7 +403,7 @@ def test_a_partition_without_a_leader_is_waited_for(rig: Rig) -> None:
 
 def test_a_node_without_a_link_is_connected_to(rig: Rig) -> None:
     call = Ask(OneNode(2))
-    rig.requester.begin(call, [ONLY])
+    rig.requester.open_call(call, [ONLY])
     assert rig.tick() == []
     assert rig.wanted == [ConnectionKey(Role.DATA, 2)]
     rig.open(2)
@@ -412,20 +412,20 @@ def test_a_node_without_a_link_is_connected_to(rig: Rig) -> None:
 
 def test_a_slow_call_has_a_connection_that_nobody_else_waits_for(rig: Rig) -> None:
     rig.open(1)
-    rig.requester.begin(Ask(OneNode(1), is_slow=True), ["slow"])
+    rig.requester.open_call(Ask(OneNode(1), is_slow=True), ["slow"])
     assert rig.tick() == []
     assert rig.wanted == [ConnectionKey(Role.SLOW, 1)]
     slow = rig.open(1, Role.SLOW)
     (sent,) = rig.tick()
     assert sent.link_id == slow.id
-    rig.requester.begin(Ask(OneNode(1)), ["quick"])
+    rig.requester.open_call(Ask(OneNode(1)), ["quick"])
     assert [command.link_id for command in rig.tick()] == [10]
 
 
 def test_all_nodes_are_asked_each_once(rig: Rig) -> None:
     rig.needs_bootstrap = True
     call = Ask(AllNodes())
-    opened = rig.requester.begin(call)
+    opened = rig.requester.open_call(call)
     assert rig.tick() == []
     assert opened.is_open
     rig.needs_bootstrap = False
@@ -446,7 +446,7 @@ def test_a_controller_that_has_moved_is_looked_for(rig: Rig) -> None:
     rig.open(1)
     rig.open(2)
     call = Ask(Controller())
-    rig.requester.begin(call, ["a"])
+    rig.requester.open_call(call, ["a"])
     assert rig.tick() == []
     assert rig.refreshed == [None]
     rig.controller_id = 1
@@ -457,21 +457,21 @@ def test_a_controller_that_has_moved_is_looked_for(rig: Rig) -> None:
     assert [command.link_id for command in rig.tick(2.0)] == [20]
 
 
-# Pauses
+# ---- pauses ----
 
 
 def test_a_node_that_asks_for_a_pause_gets_it_and_another_is_asked(rig: Rig) -> None:
     rig.open(1)
     body = answer(a=0)
     body.throttle_time_ms = 2_000
-    rig.requester.begin(Ask(OneNode(1)), ["a"])
+    rig.requester.open_call(Ask(OneNode(1)), ["a"])
     rig.answer(*rig.tick(), body)
     assert rig.throttled == [(10, 2_000)]
-    rig.requester.begin(Ask(OneNode(1)), ["b"])
+    rig.requester.open_call(Ask(OneNode(1)), ["b"])
     assert rig.tick() == []
     assert rig.requester.next_deadline() == 3.0
     rig.open(2)
-    rig.requester.begin(Ask(AnyNode()), ["c"])
+    rig.requester.open_call(Ask(AnyNode()), ["c"])
     assert [command.link_id for command in rig.tick()] == [20]
     assert [command.link_id for command in rig.tick(3.0)] == [10]
 
@@ -480,10 +480,10 @@ def test_a_link_whose_fetches_are_throttled_carries_no_call_meanwhile(rig: Rig) 
     """Regression: a broker reads nothing from it, so the call waited, and its time ran."""
     link = rig.open(1)
     rig.pauses[link.key] = 3.0
-    rig.requester.begin(Ask(OneNode(1)), ["a"])
+    rig.requester.open_call(Ask(OneNode(1)), ["a"])
     assert rig.tick() == []
     assert rig.requester.next_deadline() == 3.0
-    rig.requester.begin(Ask(OneNode(1), is_slow=True), ["b"])
+    rig.requester.open_call(Ask(OneNode(1), is_slow=True), ["b"])
     rig.open(1, Role.SLOW)
     assert [command.link_id for command in rig.tick()] == [11], "each connection for itself"
     assert [command.link_id for command in rig.tick(3.0)] == [10]

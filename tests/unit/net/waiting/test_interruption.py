@@ -21,7 +21,7 @@ def work(seen: list[weakref.ref[Left]]) -> None:
     try:
         raise KeyboardInterrupt
     except BaseException as error:  # noqa: BLE001  raised at the end
-        interruption.keep(error)
+        interruption.keep_error(error)
     assert interruption
     interruption.raise_it()
 

@@ -151,7 +151,7 @@ def test_a_client_that_cannot_go_on_ends_every_wait(
     for _ in range(2):
         with pytest.raises(KafkaConnectionError):
             clock.run(waits.wait(answer, 200.0, "counting"))
-    waits.fail(UsageError("the thread is gone"))
+    waits.fail_all(UsageError("the thread is gone"))
     for _ in range(2):
         with pytest.raises(UsageError, match="the thread is gone"):
             clock.run(waits.wait(answer, 200.0, "counting", may_wake=False))
@@ -162,7 +162,7 @@ def test_a_client_that_cannot_go_on_ends_every_wait(
 def test_nothing_is_waited_for_once_it_is_closed(waits: ClientWaits, clock: Clock) -> None:
     """A signal's handler may close in the middle of a wait."""
     answer: Answer[int] = Answer()
-    waits.end()
+    waits.end_all()
     for may_wake in (True, False):
         with pytest.raises(WakeupError, match="closed meanwhile"):
             clock.run(waits.wait(answer, 200.0, "leaving", may_wake=may_wake))
@@ -233,7 +233,7 @@ def test_a_refused_login_ends_a_wait_at_once(
 
 
 def test_a_wait_is_over_when_something_ends_it(waits: ClientWaits, control: Any) -> None:
-    """Exactly when `check` would raise: else its steps would spin, or sleep on."""
+    """Exactly when `raise_if_over` would raise: else its steps would spin, or sleep on."""
     is_known = False
     request = next(waits.wait_until(lambda: is_known, 200.0, "counting"))
     assert isinstance(request, Wait)
@@ -244,7 +244,7 @@ def test_a_wait_is_over_when_something_ends_it(waits: ClientWaits, control: Any)
     control.fatal = KafkaConnectionError("not allowed in")
     assert request.is_over()
     with pytest.raises(KafkaConnectionError):
-        waits.check()
+        waits.raise_if_over()
 
 
 def test_a_wait_for_a_call_ends_with_its_results(clock: Clock) -> None:
@@ -257,7 +257,7 @@ def test_a_wait_for_a_call_ends_with_its_results(clock: Clock) -> None:
         timeout=1.0,
         on_ended=lambda results, now: answer.set(results),
     )
-    client.requester.begin(call, [])
+    client.requester.open_call(call, [])
     assert clock.run(waits.wait(answer, 101.0, "describing groups")).values == {}
     with pytest.raises(KafkaTimeoutError, match=r"^describing groups: no answer within 1 s"):
         clock.run(waits.wait(Answer[int](), 101.0, "describing groups"))

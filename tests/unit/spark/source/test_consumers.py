@@ -103,7 +103,7 @@ def test_few_are_kept(cache: ConsumerCache) -> None:
 def test_a_forked_child_leaves_its_parents_alone(cache: ConsumerCache) -> None:
     with cache.lease(config()) as first:
         pass
-    cache.idle.forget()
+    cache.idle.drop_inherited()
     with cache.lease(config()) as second:
         assert second is not first
     assert first.closed == 0

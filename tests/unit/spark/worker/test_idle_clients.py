@@ -17,9 +17,9 @@ def test_the_last_one_with_a_key_is_taken() -> None:
         assert clients.put(key, name, math.inf) == []
     assert len(clients) == 3
     assert clients.clients() == ["first", "second", "other"]
-    assert clients.take("a") == "second"
-    assert clients.take("a") == "first"
-    assert clients.take("a") is None
+    assert clients.take_client("a") == "second"
+    assert clients.take_client("a") == "first"
+    assert clients.take_client("a") is None
     assert len(clients) == 1
 
 
@@ -59,6 +59,6 @@ def test_a_forked_child_has_none() -> None:
     closed: list[str] = []
     clients = IdleClients[str](MOST, closed.extend, Clock())
     clients.put("a", "parents", math.inf)
-    clients.forget()
-    assert clients.take("a") is None
+    clients.drop_inherited()
+    assert clients.take_client("a") is None
     assert closed == []

@@ -24,9 +24,9 @@ def ledger(clock: Clock | None = None) -> Ledger:
 def test_a_row_for_each_partition() -> None:
     clock = Clock()
     books = ledger(clock)
-    books.add("b", FakeFuture("b", 5, base_offset=40))
-    books.add("a", FakeFuture("a", 2, base_offset=7))
-    books.add("b", FakeFuture("b", 3, base_offset=10))
+    books.add_future("b", FakeFuture("b", 5, base_offset=40))
+    books.add_future("a", FakeFuture("a", 2, base_offset=7))
+    books.add_future("b", FakeFuture("b", 3, base_offset=10))
     clock.now += 1.5
     books.close()
     assert books.error() is None
@@ -38,9 +38,9 @@ def test_a_row_for_each_partition() -> None:
 
 def test_an_offset_that_the_broker_did_not_say_hides_no_other() -> None:
     books = ledger()
-    books.add("t", FakeFuture("t", 1, base_offset=-1))
-    books.add("t", FakeFuture("t", 4, base_offset=20))
-    books.add("t", FakeFuture("t", 1, base_offset=-1))
+    books.add_future("t", FakeFuture("t", 1, base_offset=-1))
+    books.add_future("t", FakeFuture("t", 4, base_offset=20))
+    books.add_future("t", FakeFuture("t", 1, base_offset=-1))
     (row,) = books.rows()
     assert (row.records, row.base_offset, row.last_offset) == (6, 20, 23)
 
@@ -48,7 +48,7 @@ def test_an_offset_that_the_broker_did_not_say_hides_no_other() -> None:
 def test_failures_are_counted_where_they_belong() -> None:
     books = ledger()
     errors = [refused("t", 4, "first"), refused("t", None, "too large"), refused("t", 4, "third")]
-    books.add("t", FakeFuture("t", 10, 0, errors))
+    books.add_future("t", FakeFuture("t", 10, 0, errors))
     error = books.error()
     assert isinstance(error, KafkaDeliveryError)
     assert (error.count, error.outcome, str(error.first)) == (3, Outcome.REJECTED, "first")
@@ -63,7 +63,7 @@ def test_a_record_that_was_refused_itself_is_told_before_those_of_its_batch() ->
     errors = [refused("t", 4, f"with others {number}") for number in range(MAX_SAMPLES + 2)]
     for error in errors:
         error.is_collateral = True
-    books.add("t", FakeFuture("t", 10, 0, [*errors, refused("t", 4, "no key"), errors[0]]))
+    books.add_future("t", FakeFuture("t", 10, 0, [*errors, refused("t", 4, "no key"), errors[0]]))
     failed = books.error()
     assert failed is not None
     assert str(failed) == (
@@ -77,7 +77,9 @@ def test_a_record_that_was_refused_itself_is_told_before_those_of_its_batch() ->
 
 def test_the_error_can_be_pickled_and_holds_few_samples() -> None:
     books = ledger()
-    books.add("t", FakeFuture("t", 50, 0, [refused("t", 1, f"error {i}") for i in range(50)]))
+    books.add_future(
+        "t", FakeFuture("t", 50, 0, [refused("t", 1, f"error {i}") for i in range(50)])
+    )
     error = books.error()
     assert error is not None
     copy = pickle.loads(pickle.dumps(error))
@@ -91,8 +93,8 @@ def test_what_is_not_known_at_the_deadline_may_be_written() -> None:
     books = ledger(clock)
     slow, fast = FakeFuture("t", 4, 0), FakeFuture("t", 2, 4)
     slow.known = fast.known = False
-    books.add("t", slow)
-    books.add("t", fast)
+    books.add_future("t", slow)
+    books.add_future("t", fast)
     fast.known = True
     books.close()
     assert slow.waited == [120.0]
@@ -110,7 +112,7 @@ def test_one_deadline_for_all_futures() -> None:
     futures = [FakeFuture("t", 1, i) for i in range(3)]
     for future in futures:
         future.known = False
-        books.add("t", future)
+        books.add_future("t", future)
     for future in futures:
         future.known = True
     result = futures[0].result
@@ -128,12 +130,12 @@ def test_ended_futures_are_let_go_and_open_ones_are_bounded() -> None:
     books = ledger()
     first = FakeFuture("t", 1, 0)
     first.known = False
-    books.add("t", first)
+    books.add_future("t", first)
     for i in range(1, MAX_OPEN_FUTURES):
-        books.add("t", FakeFuture("t", 1, i))
+        books.add_future("t", FakeFuture("t", 1, i))
     assert first.waited == []  # nobody waits while there is room
     first.known = True
-    books.add("t", FakeFuture("t", 1, MAX_OPEN_FUTURES))
+    books.add_future("t", FakeFuture("t", 1, MAX_OPEN_FUTURES))
     assert first.waited == [None]
     (row,) = books.rows()
     assert row.records == MAX_OPEN_FUTURES + 1  # all of them ended, so all are in the books

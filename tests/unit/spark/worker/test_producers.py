@@ -132,6 +132,6 @@ def test_a_forked_child_makes_its_own(
     monkeypatch.setattr(os, "getpid", lambda: 1)
     with cache.lease(config()) as children:
         assert children is not parents
-    cache.forget()
+    cache.drop_inherited()
     assert len(cache) == 0
     assert parents.closed == []

@@ -30,23 +30,23 @@ def test_an_error_is_found_for_its_partition_only(faults: Faults) -> None:
 
 def test_count_and_skip(faults: Faults) -> None:
     rule = faults.delay(0.5, api=FETCH, node=2, count=2, skip=1)
-    strikes = [faults.take(DelayRule, 2, FETCH) is rule for _ in range(5)]
+    strikes = [faults.take_rule(DelayRule, 2, FETCH) is rule for _ in range(5)]
     assert strikes == [False, True, True, False, False]
     assert rule.used_up
 
 
 def test_another_node_is_spared(faults: Faults) -> None:
     faults.drop(node=2)
-    assert faults.take(DropRule, 1, FETCH) is None
-    assert faults.take(CutRule, 2, FETCH) is None
-    assert faults.take(DropRule, 2, FETCH) is not None
+    assert faults.take_rule(DropRule, 1, FETCH) is None
+    assert faults.take_rule(CutRule, 2, FETCH) is None
+    assert faults.take_rule(DropRule, 2, FETCH) is not None
 
 
 def test_the_seed_decides_what_probability_strikes() -> None:
     def run(seed: int) -> list[bool]:
         faults = Faults(random.Random(seed))
         faults.drop(probability=0.3)
-        return [faults.take(DropRule, 1, FETCH) is not None for _ in range(200)]
+        return [faults.take_rule(DropRule, 1, FETCH) is not None for _ in range(200)]
 
     assert run(1) == run(1)
     assert run(1) != run(2)
@@ -56,11 +56,11 @@ def test_the_seed_decides_what_probability_strikes() -> None:
 def test_cancel_and_clear(faults: Faults) -> None:
     rule = faults.cut(10)
     rule.cancel()
-    assert faults.take(CutRule, 1, FETCH) is None
+    assert faults.take_rule(CutRule, 1, FETCH) is None
     faults.cut(20)
     faults.limit_versions({FETCH: (4, 8)})
     faults.clear()
-    assert faults.take(CutRule, 1, FETCH) is None
+    assert faults.take_rule(CutRule, 1, FETCH) is None
     assert faults.version_range(PRODUCE, 3, 13) == (3, 13)
 
 

@@ -43,7 +43,7 @@ class TestRules:
     def test_names(
         self, authorizer: Authorizer, rule: dict[str, str], name: str, expected: bool
     ) -> None:
-        authorizer.add(acl_rules("bob", ["READ"], **rule))  # type: ignore[arg-type]
+        authorizer.add_rules(acl_rules("bob", ["READ"], **rule))  # type: ignore[arg-type]
         assert authorizer.allows("bob", READ, TOPIC, name) is expected
         assert not authorizer.allows("eve", READ, TOPIC, name)
         assert not authorizer.allows("bob", WRITE, TOPIC, name)
@@ -51,16 +51,16 @@ class TestRules:
     def test_reading_implies_describing_but_denying_it_does_not(
         self, authorizer: Authorizer
     ) -> None:
-        authorizer.add(acl_rules("bob", ["READ", "WRITE"], topic="t"))
+        authorizer.add_rules(acl_rules("bob", ["READ", "WRITE"], topic="t"))
         assert authorizer.allows("bob", DESCRIBE, TOPIC, "t")
-        authorizer.add(acl_rules("bob", ["READ"], topic="t", allows=False))
+        authorizer.add_rules(acl_rules("bob", ["READ"], topic="t", allows=False))
         assert authorizer.allows("bob", DESCRIBE, TOPIC, "t")
         assert not authorizer.allows("bob", READ, TOPIC, "t")
 
     def test_all_users_and_all_operations(self, authorizer: Authorizer) -> None:
-        authorizer.add(acl_rules("*", ["ALL"], topic="t"))
+        authorizer.add_rules(acl_rules("*", ["ALL"], topic="t"))
         assert authorizer.allows("eve", WRITE, TOPIC, "t")
-        authorizer.add(acl_rules("eve", ["ALL"], topic="t", allows=False))
+        authorizer.add_rules(acl_rules("eve", ["ALL"], topic="t", allows=False))
         assert not authorizer.allows("eve", WRITE, TOPIC, "t")
 
     @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ class TestRules:
         self, authorizer: Authorizer, denied: dict[str, str], expected: bool
     ) -> None:
         assert not authorizer.allows_some("bob", WRITE, TOPIC)
-        authorizer.add(acl_rules("bob", ["WRITE"], topic="orders"))
+        authorizer.add_rules(acl_rules("bob", ["WRITE"], topic="orders"))
         assert authorizer.allows_some("bob", WRITE, TOPIC)
         assert not authorizer.allows_some("bob", READ, TOPIC)
-        authorizer.add(acl_rules("bob", ["WRITE"], allows=False, **denied))  # type: ignore[arg-type]
+        authorizer.add_rules(acl_rules("bob", ["WRITE"], allows=False, **denied))  # type: ignore[arg-type]
         assert authorizer.allows_some("bob", WRITE, TOPIC) is expected
 
     def test_mistakes_are_named(self) -> None:

@@ -37,7 +37,7 @@ def test_calling_off() -> None:
     assert timers.run_next(1.0)
     assert not timers.run_next(1.0)
     timers.schedule("key", 1.0, lambda now: None)
-    timers.clear()
+    timers.cancel_all()
     assert timers.next_due() is None
 
 

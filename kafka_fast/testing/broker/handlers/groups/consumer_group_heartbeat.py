@@ -37,10 +37,10 @@ def answer(request: Request) -> ConsumerGroupHeartbeatResponse:
         for name in body.subscribed_topic_names or ():
             request.check_topic(Operation.DESCRIBE, name)
         _check(body, request.version)
-        request.coordinator.check(body.group_id, request.now)
+        request.coordinator.check_coordinates(body.group_id, request.now)
         group = request.coordinator.consumer(body.group_id, create=body.member_epoch == JOINING)
         told = group.beat(_beat(body, request.header.client_id or ""), request.now)
-        request.coordinator.keep(group)
+        request.coordinator.keep_group(group)
     except BrokerError as error:
         return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.args[0])
     interval = request.coordinator.settings.consumer_heartbeat_interval_ms

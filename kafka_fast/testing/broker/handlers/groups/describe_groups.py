@@ -37,7 +37,7 @@ def _described(request: Request, group_id: str) -> DescribedGroup:
         if planned is not None:
             return DescribedGroup(group_id=group_id, error_code=planned.code)
         request.check_group(Operation.DESCRIBE, group_id)
-        request.coordinator.check(group_id, request.now)
+        request.coordinator.check_coordinates(group_id, request.now)
         return _group(request.coordinator.classic(group_id))
     except GroupIdNotFound as error:
         dead = DescribedGroup(group_id=group_id, group_state=_DEAD)

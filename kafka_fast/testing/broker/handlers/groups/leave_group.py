@@ -31,7 +31,7 @@ def answer(request: Request) -> LeaveGroupResponse:
             return LeaveGroupResponse(error_code=planned.code)
         request.check_group(Operation.READ, body.group_id)
         request.coordinator.check_named(body.group_id, request.now)
-        codes = request.coordinator.classic(body.group_id).leave(leaving, request.now)
+        codes = request.coordinator.classic(body.group_id).remove_members(leaving, request.now)
     except GroupIdNotFound:
         codes = [UnknownMemberId.code] * len(leaving)
     except BrokerError as error:

@@ -79,7 +79,7 @@ def _check(request: Request, topics: list[tuple[OffsetCommitRequestTopic, Topic 
     """Refuse a member that may not commit; a commit without a generation may create the group."""
     body: OffsetCommitRequest = request.body
     coordinator = request.coordinator
-    coordinator.check(body.group_id, request.now)
+    coordinator.check_coordinates(body.group_id, request.now)
     generation = body.generation_id_or_member_epoch
     try:
         group = coordinator.group(body.group_id, create=generation < 0)

@@ -54,7 +54,7 @@ def _group(request: Request, asked: OffsetFetchRequestGroup) -> OffsetFetchRespo
         if planned is not None:
             return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=planned.code)
         request.check_group(Operation.DESCRIBE, asked.group_id)
-        request.coordinator.check(asked.group_id, request.now)
+        request.coordinator.check_coordinates(asked.group_id, request.now)
         group = request.coordinator.find(asked.group_id)
         if isinstance(group, ConsumerGroup):
             group.check_fetch(asked.member_id, asked.member_epoch)

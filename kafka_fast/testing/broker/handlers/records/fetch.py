@@ -1,6 +1,6 @@
 """Fetch: records from an offset on, at once or when enough of them have come.
 
-sessions.begin ─► partitions ─► one pass of _Reading ─► enough? ─► sessions' finish ─► answer
+sessions.open_context ─► partitions ─► one pass of _Reading ─► enough? ─► sessions' finish ─► answer
                                     ▲                     │ no
                                     └──── new records, leaders, or the end of the wait
 """
@@ -54,7 +54,7 @@ class _Reading:
         self.answers: list[tuple[Wanted, PartitionData]] = []
         self._read: list[tuple[PartitionData, list[Piece]]] = []  # not yet put together
 
-    def look(self, partitions: list[Wanted]) -> None:
+    def collect_answers(self, partitions: list[Wanted]) -> None:
         """Collect the answers as of now, without the records."""
         unknown = []
         for requested in partitions:
@@ -187,7 +187,9 @@ class _Reading:
 def answer(request: Request) -> FetchResponse | Waiting:
     """Answer at once if there is enough, an error or no time to wait; else when there is."""
     body: FetchRequest = request.body
-    begun = request.sessions.begin(body, request.version, request.state.topic_names, request.now)
+    begun = request.sessions.open_context(
+        body, request.version, request.state.topic_names, request.now
+    )
     if isinstance(begun, FetchResponse):
         return begun
     context = begun
@@ -207,7 +209,7 @@ def _enough(
 ) -> FetchResponse | None:
     body: FetchRequest = request.body
     reading = _Reading(request)
-    reading.look(context.partitions)
+    reading.collect_answers(context.partitions)
     enough = reading.size >= min(body.min_bytes, body.max_bytes, _MAX_BYTES)
     if not (whatever_there_is or reading.urgent or enough):
         return None

@@ -49,7 +49,7 @@ def test_what_has_not_begun_can_be_dropped() -> None:
     thread = Thread()
     thread.call("a")
     thread.call("b")
-    thread.calls.clear()
+    thread.calls.drop_waiting()
     thread.call("c")
     thread.end()
     thread.end()

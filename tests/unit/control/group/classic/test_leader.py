@@ -74,7 +74,7 @@ def assign(
 ) -> dict[str, frozenset[TopicPartition]] | None:
     """Let a leader plan a generation; return who gets what, or None: metadata are missing."""
     plan = leader.planning(told)()
-    if not leader.take(plan, NOW):
+    if not leader.take_plan(plan, NOW):
         return None
     return {
         assignment.member_id: read_assignment(assignment.assignment)[0]
@@ -129,7 +129,7 @@ def test_a_topic_that_has_grown_asks_for_another_assignment() -> None:
     assert not leader.is_outdated
     learn(cluster, 3)
     assert leader.is_outdated
-    leader.forget()
+    leader.forget_assignment()
     assert not leader.is_outdated, "another member leads"
 
 
@@ -195,5 +195,5 @@ def test_what_a_static_member_is_to_give_up_is_not_waited_for_for_ever(
     assert leader.settled_by == NOW + patience
     if strategy == "cooperative-sticky" and not skip:
         assert [len(assignments[member_id]) for member_id in ("a", "b")] == [1, 0]
-    leader.forget()
+    leader.forget_assignment()
     assert leader.settled_by == math.inf

@@ -72,14 +72,14 @@ def test_nothing_can_be_lost_or_given_up_by_who_has_nothing() -> None:
 def test_a_failure_comes_after_what_is_lost_by_it() -> None:
     ownership = owning(A)
     error = KafkaError("no")
-    ownership.fail(error)
+    ownership.lose_all(error)
     assert news_of(ownership) == [RevokeWanted(A, True, "no", 0), MemberFailed(error)]
 
 
 def test_after_leaving_nobody_answers() -> None:
     ownership = owning(A)
     ownership.give_up_all("a rebalance")
-    ownership.clear()
+    ownership.forget_all()
     assert news_of(ownership) == []
     assert not ownership.is_busy
     assert not ownership.owned

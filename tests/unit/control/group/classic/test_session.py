@@ -61,10 +61,12 @@ class FakeCoordinator:
         self.asked: list[Any] = []
         self.moved = 0
 
-    def want(self, now: float) -> Any:
+    def want_link(self, now: float) -> Any:
         return LINK
 
-    def ask(self, link: Any, body: Any, response: Any, handle: Any, lose: Any, **more: Any) -> None:
+    def send_request(
+        self, link: Any, body: Any, response: Any, handle: Any, lose: Any, **more: Any
+    ) -> None:
         self.asked.append((body, handle, lose))
 
     def handle_heartbeats_lost(self, error: KafkaError, now: float) -> None:
@@ -160,7 +162,7 @@ def test_a_link_that_is_lost_after_the_join_moves_the_coordinator(rig: Rig) -> N
     assert rig.heard == [JOINED, "moved"]
 
 
-@pytest.mark.parametrize("how", ["fall_silent", "lose_generation", "forget"])
+@pytest.mark.parametrize("how", ["fall_silent", "lose_generation", "forget_membership"])
 def test_who_falls_silent_hears_of_no_join(rig: Rig, how: str) -> None:
     """Nor of the link of another life."""
     rig.join()

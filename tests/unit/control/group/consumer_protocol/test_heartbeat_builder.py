@@ -69,7 +69,7 @@ def test_after_a_lost_answer_everything_is_told_again() -> None:
     builder = make()
     builder.make(0, NAMES, NOTHING, NOTHING)
     builder.make(5, NAMES, OWNED, OWNED)
-    builder.forget()
+    builder.tell_all_again()
     assert builder.is_news(NAMES, OWNED)
     request = builder.make(5, NAMES, OWNED, OWNED)
     assert request.member_epoch == 5
@@ -84,11 +84,11 @@ def test_an_expression_is_taken_back() -> None:
     assert (request.subscribed_topic_regex, request.subscribed_topic_names) == ("in-.*", [])
     request = builder.make(5, NAMES, NOTHING, NOTHING)
     assert (request.subscribed_topic_regex, request.subscribed_topic_names) == ("", ["a", "b"])
-    builder.forget()  # perhaps that was lost
+    builder.tell_all_again()  # perhaps that was lost
     assert builder.make(5, NAMES, NOTHING, NOTHING).subscribed_topic_regex == ""
 
 
 def test_goodbye() -> None:
-    assert make().leave().member_epoch == -1
-    static = make(**{"group.instance.id": "one"}).leave()
+    assert make().leaving_heartbeat().member_epoch == -1
+    static = make(**{"group.instance.id": "one"}).leaving_heartbeat()
     assert (static.member_epoch, static.instance_id) == (-2, "one")

@@ -20,10 +20,10 @@ class Names(TopicNames):
     def name(self, topic_id: bytes) -> str | None:
         return self.known.get(topic_id)
 
-    def want(self, topic_ids: object) -> None:
+    def want_names(self, topic_ids: object) -> None:
         self.wanted = frozenset(topic_ids)  # type: ignore[call-overload]
 
-    def keep(self, topic_ids: object) -> None:
+    def forget_others(self, topic_ids: object) -> None:
         pass
 
 
@@ -49,7 +49,7 @@ def carry_out(reconciliation: Reconciliation) -> list[RevokeWanted | AssignWante
 def member(*owned: int) -> tuple[Reconciliation, Names]:
     topic_names = Names()
     reconciliation = Reconciliation(topic_names, lambda: 0)
-    reconciliation.begin()
+    reconciliation.reset_target()
     reconciliation.aim(ids(A, *owned))
     carry_out(reconciliation)
     return reconciliation, topic_names
@@ -57,7 +57,7 @@ def member(*owned: int) -> tuple[Reconciliation, Names]:
 
 def test_the_first_assignment_is_told_also_if_it_is_empty() -> None:
     reconciliation = Reconciliation(Names(), lambda: 0)
-    reconciliation.begin()
+    reconciliation.reset_target()
     assert reconciliation.step(1) == []
     reconciliation.aim(frozenset())
     (step,) = carry_out(reconciliation)
@@ -110,7 +110,7 @@ def test_a_first_assignment_of_which_nothing_has_a_name_is_told_once_it_has() ->
     topic_names = Names()
     topic_names.known.clear()
     reconciliation = Reconciliation(topic_names, lambda: 0)
-    reconciliation.begin()
+    reconciliation.reset_target()
     reconciliation.aim(ids(A, 0, 1))
     assert carry_out(reconciliation) == []
     topic_names.known[A] = "a"
@@ -149,6 +149,6 @@ def test_answers_that_nobody_asked_for_change_nothing() -> None:
     reconciliation.handle_revoked()
     reconciliation.handle_assigned()
     assert reconciliation.owned == ids(A, 0)
-    reconciliation.clear()
+    reconciliation.forget_all()
     assert reconciliation.owned == reconciliation.held == frozenset()
     assert reconciliation.step(8) == []

@@ -39,7 +39,7 @@ def test_others_are_asked_for_and_followed() -> None:
     world.cluster.create_topic("u", 3)
     unknown_id = topic_id(world, "u")
     assert names.name(unknown_id) is None
-    names.want([unknown_id])
+    names.want_names([unknown_id])
     run_until_found(world, times)
     assert names.name(unknown_id) == "u"
     world.run(1.0)
@@ -58,7 +58,7 @@ def test_a_topic_that_brokers_do_not_know_yet_is_asked_for_again_and_slower() ->
                     topic.error_code, topic.name = 0, "late"
 
     world.cluster.faults.script_metadata(name)
-    names.want([strange])
+    names.want_names([strange])
     run_until_found(world, times)
     assert names.name(strange) == "late"
     waits = [after - before for before, after in itertools.pairwise(asked)]
@@ -70,7 +70,7 @@ def test_a_link_that_breaks_is_asked_beside() -> None:
     world, _, names, times = make(nodes=2)
     world.cluster.create_topic("u", 1)
     world.cluster.faults.drop(api=3, close=True, count=1)
-    names.want([topic_id(world, "u")])
+    names.want_names([topic_id(world, "u")])
     run_until_found(world, times)
     assert names.name(topic_id(world, "u")) == "u"
 
@@ -80,7 +80,7 @@ def test_a_node_that_stays_silent_is_asked_beside() -> None:
     world, _, names, times = make(nodes=2)
     world.cluster.create_topic("u", 1)
     world.cluster.faults.drop(api=3, count=1)
-    names.want([topic_id(world, "u")])
+    names.want_names([topic_id(world, "u")])
     run_until_found(world, times)
     assert names.name(topic_id(world, "u")) == "u"
 
@@ -92,11 +92,11 @@ def test_a_name_outlives_its_topic_while_it_is_kept() -> None:
     world.cluster.delete_topic("t")
     world.cluster.create_topic("t", 2)
     new = topic_id(world, "t")
-    names.want([new])
+    names.want_names([new])
     run_until_found(world, times)
     assert names.name(new) == names.name(old) == "t"
     world.run(1.0)
     assert member.control.cluster.topic_id("t") == new
-    names.keep([new])
+    names.forget_others([new])
     assert names.name(old) is None
     assert names.name(new) == "t"

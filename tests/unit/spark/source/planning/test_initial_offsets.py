@@ -32,13 +32,13 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_a_file(location: str, tmp_path: Path) -> None:
     assert LocationStore(location, TOPIC).load() is None
-    LocationStore(location, TOPIC).keep(OFFSETS)
+    LocationStore(location, TOPIC).save(OFFSETS)
     assert LocationStore(location, TOPIC).load() == OFFSETS
     assert [path.name for path in (tmp_path / "new folder").iterdir()] == ["offsets"]
 
 
 def test_another_querys_file_is_refused(location: str) -> None:
-    LocationStore(location, TOPIC).keep(OFFSETS)
+    LocationStore(location, TOPIC).save(OFFSETS)
     with pytest.raises(UsageError, match="belongs to a query that reads"):
         LocationStore(location, SourceSubscription(topics=("s",))).load()
 
@@ -67,7 +67,7 @@ def test_a_directory_is_no_file(tmp_path: Path, shape: str) -> None:
 def test_a_location_that_may_be_a_file(location: str) -> None:
     check_location(options())
     check_location(options(initialOffsetsLocation=location))
-    LocationStore(location, TOPIC).keep(OFFSETS)
+    LocationStore(location, TOPIC).save(OFFSETS)
     check_location(options(initialOffsetsLocation=location))
 
 
@@ -82,14 +82,14 @@ def test_a_file_system_that_is_not_there(use: Callable[[LocationStore], object])
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"cannot be used on .*directory"):
-        LocationStore(str(tmp_path / "file" / "offsets"), TOPIC).keep(OFFSETS)
+        LocationStore(str(tmp_path / "file" / "offsets"), TOPIC).save(OFFSETS)
 
 
 def test_a_group() -> None:
     client = FakeClient({})
     store = GroupStore(client, TOPIC)
     assert store.load() is None
-    store.keep(OFFSETS)
+    store.save(OFFSETS)
     assert client.group[A] == OffsetAndMetadata(3, metadata=NOTE)
     assert GroupStore(client, TOPIC).load() == OFFSETS
     assert GroupStore(client, SourceSubscription(topics=("s",))).load() is None
@@ -101,7 +101,7 @@ def test_a_groups_progress_is_no_start() -> None:
     """Once a batch is committed, Spark asks for first offsets only for a new checkpoint."""
     client = FakeClient({})
     store = GroupStore(client, TOPIC)
-    store.keep(OFFSETS)
+    store.save(OFFSETS)
     client.commit({A: OffsetAndMetadata(5)})
     client.commit({TopicPartition("s", 0): OffsetAndMetadata(5, metadata=NOTE)})
     assert store.load() is None

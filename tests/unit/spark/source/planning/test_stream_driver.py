@@ -23,7 +23,7 @@ class Store:
     def load(self) -> Offsets | None:
         return self.kept
 
-    def keep(self, offsets: Offsets) -> None:
+    def save(self, offsets: Offsets) -> None:
         self.kept = offsets
 
 

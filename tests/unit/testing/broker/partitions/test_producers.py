@@ -18,7 +18,7 @@ PID = 7
 def write(states: ProducerStates, epoch: int, sequence: int, count: int, offset: int = 0) -> None:
     states.check(PID, epoch, sequence)
     last = last_sequence(sequence, count)
-    states.add(PID, epoch, WrittenBatch(sequence, last, offset, offset + count - 1, 0))
+    states.add_batch(PID, epoch, WrittenBatch(sequence, last, offset, offset + count - 1, 0))
 
 
 def test_an_unknown_producer_may_start_anywhere() -> None:
@@ -83,6 +83,6 @@ def test_a_forgotten_producer_is_a_new_one() -> None:
     states = ProducerStates()
     write(states, 5, 0, 10)
     assert PID in states
-    states.forget(PID)
+    states.expire(PID)
     assert PID not in states
     states.check(PID, 0, 77)
