@@ -1,10 +1,10 @@
 """Make, from the classes of the commands, all code that only follows from them.
 
-    control/messages.py            ─┐  kf_commands.h, kf_commands.c   kinds, structs, freeing
-    control/producer/messages.py   ─┼► commands.pxd                   the same for Cython
-    control/consumer/messages.py   ─┘  _dispatch.pyx                  kind ► `on_…`
-                                       _…_commands.pxd                what each side carries out
-                                       _…_carrier.pyx                 message ► struct
+    control/messages.py       ─┐  kf_commands.h, kf_commands.c   kinds, structs, freeing
+    …/producer_messages.py    ─┼► commands.pxd                   the same for Cython
+    …/consumer_messages.py    ─┘  _dispatch.pyx                  kind ► `on_…`
+                                  _…_commands.pxd                what each side carries out
+                                  _…_carrier.pyx                 message ► struct
 
 `setup.py` calls `write_all` before it builds. What is made is not committed, and a file that would
 stay as it is keeps its age. This reads syntax trees, because the package cannot be imported yet.
@@ -120,7 +120,7 @@ SIDES = [
     Side(
         "produce",
         "ProduceCommand",
-        f"{CONTROL}/producer/messages.py",
+        f"{CONTROL}/producer/producer_messages.py",
         "kafka_fast/dataplane/produce/_produce_commands",
         "kafka_fast/producer/_produce_carrier",
         f"from {CORE}._plane cimport copy_bytes\n"
@@ -133,7 +133,7 @@ SIDES = [
     Side(
         "fetch",
         "FetchCommand",
-        f"{CONTROL}/consumer/messages.py",
+        f"{CONTROL}/consumer/consumer_messages.py",
         "kafka_fast/dataplane/fetch/_fetch_commands",
         "kafka_fast/consumer/_fetch_carrier",
         f"from {CORE}._plane cimport copy_bytes\n"
@@ -387,10 +387,10 @@ def carrier(side: Side, commands: list[Command]) -> Iterator[str]:
     yield f"{side.cimports}\nfrom {CORE}.commands cimport *\nfrom {CORE}.state cimport *"
     if side.name == "fetch":
         yield "from kafka_fast.dataplane.fetch.fetch cimport *"
-    messages = side.messages.removesuffix(".py").replace("/", ".").removesuffix(".messages")
-    yield f"\nfrom {messages} import messages\n"
+    package, _, module = side.messages.removesuffix(".py").replace("/", ".").rpartition(".")
+    yield f"\nfrom {package} import {module}\n"
     yield "cdef dict KINDS = {"
-    yield "\n".join(f"    messages.{command.name}: {command.kind}," for command in packed)
+    yield "\n".join(f"    {module}.{command.name}: {command.kind}," for command in packed)
     yield "}"
     for command in packed:
         yield f"\n\ncdef int {command.snake}(kf_{command.snake}* command, object message,"

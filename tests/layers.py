@@ -187,9 +187,9 @@ OWN_PACE = {
     "control.metadata.cluster": "makes that schedule",
     "control.consumer.restarts": "partitions that are fetched again: no request, but a Fetch",
     "control.group.readiness": "a member's conversation has an order of its own",
-    "control.group.classic.member": "the same",
-    "control.group.consumer_protocol.member": "the same",
-    "control.producer.control": "batches that are sent again: no request, but a Produce",
+    "control.group.classic.classic_member": "the same",
+    "control.group.consumer_protocol.consumer_protocol_member": "the same",
+    "control.producer.producer_control": "batches that are sent again: no request, but a Produce",
 }
 """Who in control/ may decide when something is tried again, and why; all else is a call."""
 

@@ -43,9 +43,8 @@ WORDS = [
     ("All run in the thread that calls `poll` or `close`.", ""),
     ("in the thread that polls", "in the task that polls"),
     ("another thread", "another task"),
-    ("Another thread", "Another task"),
     ("Any thread.", "Any task."),
-    ("Names of topics; an empty list is the same as `unsubscribe`.", "Names of topics."),
+    ("names of topics; an empty list is the same as `unsubscribe`.", "names of topics."),
     (
         "both or neither of topics and pattern are given.",
         (
@@ -73,7 +72,6 @@ WORDS = [
         ),
         "",
     ),
-    ("ranges: the offsets to read, by partition; empty ranges are included.", ""),
     ("at the time of the call", "at the time of the first step"),
 ]
 """What a blocking client says, and what one for asyncio says instead; "": nothing."""

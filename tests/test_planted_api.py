@@ -113,7 +113,8 @@ with EmbeddedKafka(brokers=1, partitions=2) as kafka:
     call = CountRecords(lambda topic, end: ended.put((topic, end)))
     with Producer(bootstrap_servers=kafka.bootstrap) as producer:
         core = producer._core
-        core.call(lambda now: core.control.requester.begin(call, ["orders"], deadline=now + 20.0))
+        requester = core.control.requester
+        core.call(lambda now: requester.open_call(call, ["orders"], deadline=now + 20.0))
         print(api_name(9999), *ended.get(timeout=30))
 """
 

@@ -129,7 +129,7 @@ DRIFTS = [
     pytest.param(
         "sending/bulk/_bulk.pyx",
         "aio/producer.py",
-        "headers: Name of a column of list",
+        "headers: name of a column of list",
         "headers: The column of list",
         id="a docstring of a compiled method",
     ),
@@ -143,8 +143,8 @@ DRIFTS = [
     pytest.param(
         "consumer/ranges/record_range.py",
         "aio/range.py",
-        "max_records: Most records at a time.",
-        "max_records: Most records at once.",
+        "max_records: most records at a time.",
+        "max_records: most records at once.",
         id="a function",
     ),
 ]

@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 
 from kafka_fast.config import consumer_settings, producer_settings
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.control.connections.connection_key import Role
-from kafka_fast.control.consumer.messages import StreamRow, StreamsStopped
+from kafka_fast.control.consumer.consumer_messages import StreamRow, StreamsStopped
 from kafka_fast.control.consumer.partition import FetchState
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.messages import (
@@ -35,10 +35,10 @@ from kafka_fast.control.messages import (
     ResolveHost,
     SendRaw,
 )
-from kafka_fast.control.producer.messages import RouteWanted
+from kafka_fast.control.producer.producer_messages import RouteWanted
 from kafka_fast.net.process import process_life
 from kafka_fast.net.threaded_host import ThreadedHost
-from kafka_fast.producer.core import ProducerCore
+from kafka_fast.producer.producer_core import ProducerCore
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest
 from kafka_fast.types import OffsetAndMetadata

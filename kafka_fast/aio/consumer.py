@@ -14,7 +14,7 @@ from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.listener import RebalanceListener
 from kafka_fast.consumer.arguments import most_records
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.consumer.group.membership import OnCommit
 from kafka_fast.consumer.reading.for_statement import looping_frame
 from kafka_fast.consumer.reading.record_handover import RecordHandover

@@ -28,8 +28,8 @@ from kafka_fast.producer.base import (
     serialize_both,
     start_core,
 )
-from kafka_fast.producer.core import ProducerCore
-from kafka_fast.producer.steps import ProducerSteps, RoomWait
+from kafka_fast.producer.producer_core import ProducerCore
+from kafka_fast.producer.producer_steps import ProducerSteps, RoomWait
 from kafka_fast.sending._delivery import DeliveryFuture
 from kafka_fast.sending._sending import AsyncSender
 from kafka_fast.sending.bulk._batch_future import BatchFuture

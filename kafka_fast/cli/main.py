@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from kafka_fast import __version__
 from kafka_fast.cli import broker, check, config, consume, info, lag, produce, topics
-from kafka_fast.cli.messages import say, showing_logs
 from kafka_fast.cli.points import joined_times
+from kafka_fast.cli.standard_error import say, showing_logs
 from kafka_fast.errors import ConfigError, KafkaError, MissingPackageError, UsageError
 
 OK = 0

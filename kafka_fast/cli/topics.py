@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from kafka_fast import Consumer
 from kafka_fast.cli.connection import add_connection, reader_configuration
-from kafka_fast.cli.messages import say
 from kafka_fast.cli.partitions import check_topics
+from kafka_fast.cli.standard_error import say
 from kafka_fast.errors import BrokerError
 
 EXAMPLES = """examples:

@@ -18,10 +18,10 @@ from kafka_fast.consumer.arguments import (
     unix_ms,
 )
 from kafka_fast.consumer.calls import ConsumerCalls
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
+from kafka_fast.consumer.consumer_steps import ConsumerSteps
 from kafka_fast.consumer.group.rebalances import HearsOfRebalances
 from kafka_fast.consumer.reading.record_handover import RecordHandover
-from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.consumer.turn import Turn
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import count_of, naming

@@ -22,10 +22,10 @@ from kafka_fast.consumer.arguments import (
     topic_names,
     topic_partitions,
 )
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
+from kafka_fast.consumer.consumer_steps import ConsumerSteps
 from kafka_fast.consumer.group.membership import OnCommit
 from kafka_fast.consumer.reading.upto import Upto, offsets_of
-from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.consumer.turn import Closing, Turn
 from kafka_fast.control.consumer.lookup import Found
 from kafka_fast.control.consumer.offsets import LATEST_TIMESTAMP

@@ -12,7 +12,7 @@ import logging
 
 from kafka_fast.config import LATEST, ConsumerSettings
 from kafka_fast.consumer.reading.intake import Intake
-from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.consumer_control import ConsumerControl
 from kafka_fast.control.consumer.diagnosis import ANSWER_GRACE
 from kafka_fast.logs import LONG, ClientLog, LongWait, Waiting, some_of
 from kafka_fast.types import TopicPartition

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from kafka_fast.consumer.waits import Waits
-from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.consumer_control import ConsumerControl
 from kafka_fast.control.consumer.lookup import Found
 from kafka_fast.control.group.descriptions import GroupDescription
 from kafka_fast.control.group.group import Group

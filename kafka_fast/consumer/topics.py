@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kafka_fast.consumer.waits import Waits
-from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.consumer_control import ConsumerControl
 from kafka_fast.control.view import TopicName
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import Waiting, in_seconds

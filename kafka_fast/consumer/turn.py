@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError, UsageError, WakeupError
 from kafka_fast.net.waiting.callers import Caller
 from kafka_fast.net.waiting.steps import Steps, Wait

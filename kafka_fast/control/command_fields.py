@@ -1,8 +1,8 @@
 """The types of the fields of commands: what each of them is in C.
 
-A command for the data plane is declared once, as a class of `control.messages`, or of `messages` in
-`control.producer` or `control.consumer`, that stands in the union of its side: `TransportCommand`,
-`ProduceCommand` or `FetchCommand`. A build makes the rest from these classes
+A command for the data plane is declared once, as a class of `control.messages`,
+`producer_messages` or `consumer_messages`, that stands in the union of its side:
+`TransportCommand`, `ProduceCommand` or `FetchCommand`. A build makes the rest from these classes
 (`src_c/make_commands.py`): the enum and the structs in C, their declarations for Cython, the
 dispatch to `on_…`, which carries the command out, and the carrier that packs it.
 

@@ -2,8 +2,8 @@
 
 Events come up from the data plane. Commands go down to it and to the host (sockets, look-ups). A
 *carrier* passes them on, so control/ and dataplane/ never import each other, and a simulation can
-carry them too. `control.producer.messages` and `control.consumer.messages` add what only those
-clients have. `control.command_fields` says how the data plane's code follows from its commands.
+carry them too. `producer_messages` and `consumer_messages` add what only those clients have.
+`control.command_fields` says how the data plane's code follows from its commands.
 
 A *link* is one established connection, numbered through the client's life.
 """

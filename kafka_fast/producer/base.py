@@ -10,8 +10,8 @@ from kafka_fast.config import ProducerSettings, peek, producer_settings, warn_of
 from kafka_fast.errors import DeliveryError, KafkaError
 from kafka_fast.logs import UNLIMITED, ClientLog, naming
 from kafka_fast.net.threaded_host import ThreadedHost
-from kafka_fast.producer.core import ProducerCore
 from kafka_fast.producer.loss_log import watch_losses
+from kafka_fast.producer.producer_core import ProducerCore
 from kafka_fast.serialization import serialize
 from kafka_fast.types import RecordMetadata
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.control.diagnosis.troubles import timeout_error
-from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.control.producer.producer_control import ProducerControl
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import KafkaTimeoutError, UsageError
 from kafka_fast.logs import Waiting, in_seconds

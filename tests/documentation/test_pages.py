@@ -113,7 +113,7 @@ def _source_files() -> Iterator[Path]:
         ("tests/layers.py", 1),
         ("reconciliation.py", 1),
         ("producer/causes.py", 0),
-        ("carrier.py", 3),
+        ("causes.py", 2),
     ],
 )
 def test_a_name_of_a_file_has_one_root(name: str, count: int) -> None:

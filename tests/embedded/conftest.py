@@ -11,7 +11,7 @@ import pytest
 from kafka_fast import Consumer, Producer, logs
 from kafka_fast.consumer import idle
 from kafka_fast.control.diagnosis import troubles
-from kafka_fast.control.producer import control as producer_control
+from kafka_fast.control.producer import producer_control
 from kafka_fast.producer import guide
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.drivers import (

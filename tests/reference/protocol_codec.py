@@ -11,7 +11,7 @@ import random
 import struct
 from typing import Any
 
-from kafka_fast.protocol import consumer, control, headers
+from kafka_fast.protocol import consumer, control_records, headers
 from kafka_fast.protocol.apis import api_keys, request_class, response_class
 from kafka_fast.protocol.schema import Field, Message, Struct
 
@@ -23,9 +23,9 @@ MESSAGES: list[type[Message]] = [
     headers.ResponseHeader,
     consumer.ConsumerProtocolSubscription,
     consumer.ConsumerProtocolAssignment,
-    control.ControlRecordTypeSchema,
-    control.EndTxnMarker,
-    control.AbortedTxn,
+    control_records.ControlRecordTypeSchema,
+    control_records.EndTxnMarker,
+    control_records.AbortedTxn,
 ]
 
 #: (message, version): all there is, about 350.

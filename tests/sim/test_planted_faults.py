@@ -18,9 +18,9 @@ import pytest
 from kafka_fast import aio
 from kafka_fast.control.authentication import login
 from kafka_fast.control.messages import SendRaw
-from kafka_fast.control.producer import control, verdicts
+from kafka_fast.control.producer import producer_control, verdicts
 from kafka_fast.control.producer.lost_partitions import LostPartitions
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_messages import (
     BatchRow,
     CompleteBatch,
     FailBatch,
@@ -35,8 +35,8 @@ from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import ErrorCode, KafkaError, Outcome
 from kafka_fast.net import planes
 from kafka_fast.net.waiting.steps import Steps, YieldToLoop
-from kafka_fast.producer import carrier as produce_carrier
-from kafka_fast.producer.steps import ProducerSteps
+from kafka_fast.producer import producer_carrier as produce_carrier
+from kafka_fast.producer.producer_steps import ProducerSteps
 from kafka_fast.values import replace
 from tests.sim.worlds import Plan, World, host, make_plan
 from tests.sim.worlds.checker import Kind
@@ -117,7 +117,7 @@ def test_forgetting_the_order_of_unresolved_batches(monkeypatch: pytest.MonkeyPa
     def begin_behind(report: QueueReport, first: BatchRow) -> ProducerCommand:
         return verdicts.close_gap(report, first)
 
-    monkeypatch.setattr(control, "judge", judge_only_the_last)
+    monkeypatch.setattr(producer_control, "judge", judge_only_the_last)
     show(Kind.DUPLICATE, Kind.MISORDERED, Kind.LOST, Kind.FALSE_FAILURE)
 
 

@@ -19,15 +19,15 @@ from kafka_fast.consumer.reading.intake import Intake
 from kafka_fast.consumer.reading.reading import Reading
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.reading.unread import Unread
-from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.consumer_control import ConsumerControl
+from kafka_fast.control.consumer.consumer_messages import StartStream
 from kafka_fast.control.consumer.diagnosis import Diagnosis
 from kafka_fast.control.consumer.fetch_routes import FetchRoutes
-from kafka_fast.control.consumer.messages import StartStream
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
-from kafka_fast.control.group.classic import member as classic
-from kafka_fast.control.group.classic.member import ClassicMember
+from kafka_fast.control.group.classic import classic_member as classic
+from kafka_fast.control.group.classic.classic_member import ClassicMember
 from kafka_fast.control.group.classic.ownership import Ownership
 from kafka_fast.control.group.commits import Commit
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation

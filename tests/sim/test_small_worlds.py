@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.control.producer.producer_control import ProducerControl
 from kafka_fast.errors import CorruptMessage, NotLeaderOrFollower, Outcome, UnknownProducerId
 from kafka_fast.testing.broker.versions import API_VERSIONS, PRODUCE
 from tests.sim.worlds import Plan, World, make_plan

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.consumer.group.rebalances import HearsOfRebalances, RebalanceEvent
 from kafka_fast.consumer.queries import NO_GROUP
 from kafka_fast.consumer.reading.unread import Unread

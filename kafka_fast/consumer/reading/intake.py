@@ -15,8 +15,8 @@ from typing import Protocol
 
 from kafka_fast.consumer.reading.read_partition import ReadPartition
 from kafka_fast.consumer.reading.record_handover import RecordHandover, Taken
+from kafka_fast.control.consumer.consumer_messages import generation, seeks_of
 from kafka_fast.control.consumer.diagnosis import FetchStatus
-from kafka_fast.control.consumer.messages import generation, seeks_of
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.dataplane.fetch._chunk import Chunk
 from kafka_fast.errors import KafkaError, RecordDeserializationError, fresh_copy

@@ -20,8 +20,8 @@ from kafka_fast.consumer.idle import Idle
 from kafka_fast.consumer.reading.intake import Intake
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.waits import Waits
-from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.control.consumer.consumer_control import ConsumerControl
+from kafka_fast.control.consumer.consumer_messages import (
     BrokerFailed,
     News,
     PartitionFailed,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kafka_fast.control.consumer.messages import PartitionFailed, PartitionFound
+from kafka_fast.control.consumer.consumer_messages import PartitionFailed, PartitionFound
 from kafka_fast.control.consumer.partition import (
     Absence,
     AssignedPartition,

@@ -20,7 +20,7 @@ from itertools import islice
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections.links import Link
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.control.consumer.consumer_messages import (
     ConsumerCommand,
     NameStream,
     ProgramFetch,

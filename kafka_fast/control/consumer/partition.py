@@ -33,7 +33,7 @@ import enum
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from kafka_fast.control.consumer.messages import generation
+from kafka_fast.control.consumer.consumer_messages import generation
 from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER

@@ -24,8 +24,7 @@ from itertools import islice
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.connections.backoff import KeyedBackoff
 from kafka_fast.control.consumer.answers import FetchAction, FetchDecision, decide, fetch_error
-from kafka_fast.control.consumer.fetch_routes import FetchRoutes
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.control.consumer.consumer_messages import (
     FetchPunt,
     News,
     PartitionFailed,
@@ -33,6 +32,7 @@ from kafka_fast.control.consumer.messages import (
     Reposition,
     StreamRow,
 )
+from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.partition import (
     AWAITING_COMMITTED,
     AWAITING_WAY,

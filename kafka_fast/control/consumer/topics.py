@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
 
-from kafka_fast.control.consumer.messages import PartitionFailed
+from kafka_fast.control.consumer.consumer_messages import PartitionFailed
 from kafka_fast.control.consumer.partition import AssignedPartitions
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.group.member import TopicFailed

@@ -14,10 +14,12 @@ from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.group.assignors.builtin import make_assignors
-from kafka_fast.control.group.classic.member import ClassicMember
+from kafka_fast.control.group.classic.classic_member import ClassicMember
 from kafka_fast.control.group.commits import Commits
 from kafka_fast.control.group.committed import CommittedOffsets
-from kafka_fast.control.group.consumer_protocol.member import ConsumerProtocolMember
+from kafka_fast.control.group.consumer_protocol.consumer_protocol_member import (
+    ConsumerProtocolMember,
+)
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.descriptions import Descriptions
 from kafka_fast.control.group.member import (

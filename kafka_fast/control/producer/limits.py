@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.producer.messages import BatchRow
+from kafka_fast.control.producer.producer_messages import BatchRow
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
 from kafka_fast.control.requests.open_call import OpenCall

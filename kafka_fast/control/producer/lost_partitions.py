@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.control.metadata.cluster import Cluster
-from kafka_fast.control.producer.messages import FailQueue
+from kafka_fast.control.producer.producer_messages import FailQueue
 from kafka_fast.control.producer.routes import Queue, Routes
 from kafka_fast.errors import ErrorCode
 from kafka_fast.logs import LONG, count_of, get_logger, some_of

@@ -15,7 +15,7 @@ from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections.links import Link
 from kafka_fast.control.context import Context
 from kafka_fast.control.metadata.metadata import NO_LEADER, NO_TOPIC_ID
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_messages import (
     NameTopic,
     ProducerCommand,
     ProgramProduce,

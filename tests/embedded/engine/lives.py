@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from kafka_fast.config import ConsumerSettings, consumer_settings
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
+from kafka_fast.consumer.consumer_steps import ConsumerSteps
 from kafka_fast.consumer.reading.record_handover import RecordHandover
-from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.net.waiting.looping import LoopDriver

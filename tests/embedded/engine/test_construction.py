@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from kafka_fast import ConfigError, Consumer, Producer
-from kafka_fast.consumer import core as consumer_core
+from kafka_fast.consumer import consumer_core
 from kafka_fast.net import package_compressor, planes, threaded_host
 from kafka_fast.net.process import process_life
-from kafka_fast.producer import core as producer_core
+from kafka_fast.producer import producer_core
 from tests.embedded.producing import entries
 from tests.waiting import eventually
 

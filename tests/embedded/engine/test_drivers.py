@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.errors import KafkaTimeoutError, WakeupError
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.net.waiting.steps import Invoke, Steps, Wait

@@ -30,7 +30,7 @@ VALUE = bytes(20_000)
 SCRIPT = """
 import ctypes, hashlib, socket, sys
 from kafka_fast.consumer._fetch_carrier import carry_fetch
-from kafka_fast.control.consumer.messages import NameStream, ProgramFetch, StartStream
+from kafka_fast.control.consumer.consumer_messages import NameStream, ProgramFetch, StartStream
 from kafka_fast.dataplane.fetch._chunk import chunk_done
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams

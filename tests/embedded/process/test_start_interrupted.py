@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from kafka_fast.config import consumer_settings, producer_settings
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.net import client_core, threaded_host
 from kafka_fast.net.client_core import ClientCore
 from kafka_fast.net.process import process_life
 from kafka_fast.net.threaded_host import ThreadedHost
-from kafka_fast.producer import core as producer_core
-from kafka_fast.producer.core import ProducerCore
+from kafka_fast.producer import producer_core
+from kafka_fast.producer.producer_core import ProducerCore
 from tests.embedded.consumer.test_consumer_interrupted import acting
 from tests.embedded.producing import entries
 from tests.waiting import eventually

@@ -11,8 +11,13 @@ import pytest
 
 from kafka_fast import errors
 from kafka_fast.consumer._fetch_carrier import carry_fetch
-from kafka_fast.consumer.carrier import read_event
-from kafka_fast.control.consumer.messages import FetchPunt, NameStream, ProgramFetch, StartStream
+from kafka_fast.consumer.consumer_carrier import read_event
+from kafka_fast.control.consumer.consumer_messages import (
+    FetchPunt,
+    NameStream,
+    ProgramFetch,
+    StartStream,
+)
 from kafka_fast.control.messages import LinkClosed
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.core._wake import Wake

@@ -15,8 +15,8 @@ from typing import TypeVar
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.base import ConsumerBase
 from kafka_fast.consumer.client import Consumer
-from kafka_fast.consumer.core import ConsumerCore
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.consumer.consumer_core import ConsumerCore
+from kafka_fast.control.consumer.consumer_messages import (
     ConsumerCommand,
     ConsumerEvent,
     FetchPunt,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_fast.consumer import carrier as fetch_carrier
+from kafka_fast.consumer import consumer_carrier as fetch_carrier
 from kafka_fast.control import messages as transport
-from kafka_fast.control.consumer import messages as fetch
-from kafka_fast.control.producer import messages as produce
+from kafka_fast.control.consumer import consumer_messages as fetch
+from kafka_fast.control.producer import producer_messages as produce
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net._transport_carrier import carry_transport
-from kafka_fast.producer import carrier as produce_carrier
+from kafka_fast.producer import producer_carrier as produce_carrier
 
 SEED = 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_messages import (
     NameTopic,
     ProgramProduce,
     QueueReport,
@@ -15,7 +15,7 @@ from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce._queues import (
     Queues,
 )
-from kafka_fast.producer import carrier as produce_carrier
+from kafka_fast.producer import producer_carrier as produce_carrier
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.records.produce import (
     PartitionProduceResponse,

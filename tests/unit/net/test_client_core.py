@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from kafka_fast.config import consumer_settings, producer_settings
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.control.authentication.mechanism import Work
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.messages import CloseLink, DoWork, OpenLink, ResolveHost
@@ -25,7 +25,7 @@ from kafka_fast.net.host import Addresses
 from kafka_fast.net.process import process_life
 from kafka_fast.net.waiting.callers import Callers, Threads
 from kafka_fast.net.waiting.steps import Driver, Steps, run_steps
-from kafka_fast.producer.core import ProducerCore
+from kafka_fast.producer.producer_core import ProducerCore
 from kafka_fast.testing._memory import VirtualMachine
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from kafka_fast.protocol.consumer import (
     ConsumerProtocolSubscription,
     ConsumerProtocolSubscriptionTopicPartition,
 )
-from kafka_fast.protocol.control import ControlRecordTypeSchema, EndTxnMarker
+from kafka_fast.protocol.control_records import ControlRecordTypeSchema, EndTxnMarker
 from kafka_fast.protocol.schema import (
     Versions,
     decode_versioned,

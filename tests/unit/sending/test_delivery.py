@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.producer.messages import FailBatch, SplitBatch
+from kafka_fast.control.producer.producer_messages import FailBatch, SplitBatch
 from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome, UsageError
 from kafka_fast.sending._delivery import DeliveryFuture
 from kafka_fast.sending._observers import collect, notify

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_fast.control.group.classic import messages
+from kafka_fast.control.group.classic import classic_messages
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.groups.leave_group import LeaveGroupResponse
@@ -101,7 +101,7 @@ class Goodbyes:
             self._unsaid.remove(goodbye)
             coordinator.send_request(
                 link,
-                messages.leave_request(
+                classic_messages.leave_request(
                     coordinator.group_id, goodbye.member_id, goodbye.reason, link
                 ),
                 LeaveGroupResponse,

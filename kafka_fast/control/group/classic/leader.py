@@ -29,7 +29,7 @@ from kafka_fast.control.group.assignors import (
     PartitionReplicas,
 )
 from kafka_fast.control.group.assignors.guard import calling
-from kafka_fast.control.group.classic import messages
+from kafka_fast.control.group.classic import classic_messages
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import Topic
@@ -123,7 +123,7 @@ def _make_plan(
     cluster: Cluster,
 ) -> LeaderPlan:
     """Make the plan for a generation. Any thread."""
-    members = messages.read_members(joined)
+    members = classic_messages.read_members(joined)
     basis = AssignmentBasis.of({topic for member in members for topic in member.topics}, cluster)
     if not subscription.knows(basis.topics):
         return LeaderPlan(basis, None)
@@ -151,7 +151,7 @@ def _make_plan(
             }
         return LeaderPlan(
             basis,
-            messages.encode_assignments(assignments),
+            classic_messages.encode_assignments(assignments),
             any(owner.instance_id for owner in withheld.values()),
         )
 

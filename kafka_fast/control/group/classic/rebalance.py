@@ -24,7 +24,7 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.connections.links import Link
 from kafka_fast.control.group.assignors.calls import AssignorCalls
 from kafka_fast.control.group.assignors.guard import calling
-from kafka_fast.control.group.classic import messages
+from kafka_fast.control.group.classic import classic_messages
 from kafka_fast.control.group.classic.leader import GroupLeader, LeaderPlan
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import GroupCoordinator
@@ -259,7 +259,7 @@ class Rebalance:
         self._expect_answer(now)
         name = self._joined.protocol_name or ""
         group_id, identity = self._coordinator.group_id, self._session.identity
-        request = messages.sync_request(group_id, identity, name, assignments)
+        request = classic_messages.sync_request(group_id, identity, name, assignments)
         take, lose = self._hearing(self._handle_synced)
         ask = self._coordinator.send_request
         ask(link, request, SyncGroupResponse, take, lose, timeout=self._timeout)
@@ -269,7 +269,7 @@ class Rebalance:
             self._end(RebalanceRefused(response.error_code, "SyncGroup"), now)
             return
         try:
-            partitions, user_data = messages.read_assignment(response.assignment)
+            partitions, user_data = classic_messages.read_assignment(response.assignment)
         except MalformedError as error:
             who = f"the leader of group {self._coordinator.group_id!r}, member"
             text = f"{who} {self._joined.leader!r}, has assigned what cannot be read: {error}"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.connections.links import Link
 from kafka_fast.control.context import Context
-from kafka_fast.control.group.classic import messages
+from kafka_fast.control.group.classic import classic_messages
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity
@@ -160,7 +160,7 @@ class Session:
     ) -> None:
         self._heartbeats.keep_sending(
             link,
-            messages.heartbeat_request(self._coordinator.group_id, identity),
+            classic_messages.heartbeat_request(self._coordinator.group_id, identity),
             expected,
             period=self._settings.heartbeat_interval,
             delay=delay,

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 from kafka_fast import aio
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.dataplane.core._loop_share import begin_share
 from kafka_fast.errors import KafkaError, KafkaTimeoutError
 from kafka_fast.net.waiting.looping import Tasks

@@ -22,7 +22,7 @@ from kafka_fast.dataplane.core._loop_share import begin_share
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER
 from kafka_fast.net.waiting.steps import Wait
-from kafka_fast.producer.core import ProducerCore
+from kafka_fast.producer.producer_core import ProducerCore
 from tests.sim.worlds.clock import Clock
 from tests.sim.worlds.virtual_loop import (
     LATEST_CANCEL,

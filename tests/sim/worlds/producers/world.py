@@ -14,14 +14,14 @@ import random
 from dataclasses import dataclass, field, replace
 
 from kafka_fast.config import producer_settings
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_messages import (
     ProducerCommand,
     ProducerEvent,
     SetPartitions,
     SetProducerId,
 )
 from kafka_fast.net.planes import CODECS
-from kafka_fast.producer.core import ProducerCore
+from kafka_fast.producer.producer_core import ProducerCore
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
 from tests.sim.worlds.checker import Anomaly, Kind, Logs, check

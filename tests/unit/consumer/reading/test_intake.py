@@ -6,8 +6,8 @@ import pytest
 
 from kafka_fast.consumer.reading.intake import Intake
 from kafka_fast.consumer.reading.record_handover import RecordHandover
+from kafka_fast.control.consumer.consumer_messages import generation
 from kafka_fast.control.consumer.diagnosis import FetchStatus
-from kafka_fast.control.consumer.messages import generation
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.dataplane.fetch._chunk import Chunk, chunk_from_bytes

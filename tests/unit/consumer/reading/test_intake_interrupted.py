@@ -8,7 +8,7 @@ import pytest
 
 from kafka_fast.consumer.reading.intake import Intake
 from kafka_fast.consumer.reading.record_handover import RecordHandover
-from kafka_fast.control.consumer.messages import generation
+from kafka_fast.control.consumer.consumer_messages import generation
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.dataplane.fetch._chunk import Chunk, chunk_from_bytes
 from kafka_fast.record import RecordBatchBuilder

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.consumer.reading.reading import Reading
-from kafka_fast.control.consumer.messages import PartitionFailed, PartitionFound
+from kafka_fast.control.consumer.consumer_messages import PartitionFailed, PartitionFound
 from kafka_fast.errors import KafkaError, UnknownTopicOrPartition
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 

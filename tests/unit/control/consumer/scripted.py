@@ -6,8 +6,8 @@ from typing import Any
 
 from kafka_fast.config import consumer_settings
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
-from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.control.consumer.consumer_control import ConsumerControl
+from kafka_fast.control.consumer.consumer_messages import (
     FetchPunt,
     StartStream,
     StreamRow,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.consumer.absent import ABSENT_PATIENCE, CONFIRMATIONS
-from kafka_fast.control.consumer.messages import PartitionFailed, PartitionFound
+from kafka_fast.control.consumer.consumer_messages import PartitionFailed, PartitionFound
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.errors import ErrorCode, NoOffsetForPartitionError, UnknownTopicOrPartition
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest

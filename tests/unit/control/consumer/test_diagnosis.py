@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
-from kafka_fast.control.consumer.messages import StartStream, StreamRow, StreamsStopped
+from kafka_fast.control.consumer.consumer_messages import StartStream, StreamRow, StreamsStopped
 from kafka_fast.control.consumer.partition import FetchState, Position
 from kafka_fast.control.messages import Throttled
 from kafka_fast.errors import ErrorCode

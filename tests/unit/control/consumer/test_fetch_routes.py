@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.control.connections.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.control.consumer.consumer_messages import (
     ProgramFetch,
     StopStream,
     StreamRow,

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from kafka_fast.config import consumer_settings
-from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.consumer.fetch_routes import STARTS_AT_ONCE
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.control.consumer.consumer_control import ConsumerControl
+from kafka_fast.control.consumer.consumer_messages import (
     StartStream,
     StopStream,
     StreamRow,
     StreamsStopped,
 )
+from kafka_fast.control.consumer.fetch_routes import STARTS_AT_ONCE
 from kafka_fast.control.consumer.partition import FetchState, Position
 from kafka_fast.control.consumer.restarts import PIECE
 from kafka_fast.control.requests.leader_call import PARTITIONS_PER_REQUEST

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.consumer.messages import generation
+from kafka_fast.control.consumer.consumer_messages import generation
 from kafka_fast.control.consumer.partition import (
     AWAITING_WAY,
     NOWHERE,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.control.consumer.consumer_messages import (
     PartitionFailed,
     Recreated,
     Reposition,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.control.consumer.consumer_messages import (
     PartitionFailed,
 )
 from kafka_fast.control.consumer.topics import GETS_ROUND

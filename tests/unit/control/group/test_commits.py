@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.group.classic.member import ClassicMemberState
+from kafka_fast.control.group.classic.classic_member import ClassicMemberState
 from kafka_fast.control.group.commits import OFFSETS_PER_REQUEST
 from kafka_fast.errors import (
     CommitFailedError,

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_fast.config import ConsumerSettings, consumer_settings
-from kafka_fast.consumer.core import ConsumerCore
-from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.consumer.consumer_core import ConsumerCore
+from kafka_fast.control.consumer.consumer_control import ConsumerControl
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import (
     AssignWanted,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka_fast.control.connections.connection_key import ConnectionKey
-from kafka_fast.control.consumer.messages import FetchPunt, StreamRow
+from kafka_fast.control.consumer.consumer_messages import FetchPunt, StreamRow
 from kafka_fast.control.consumer.partition import AssignedPartition
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.cluster.find_coordinator import (

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from kafka_fast.config import producer_settings
-from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.control.producer.messages import BatchRow, ProducePunt, RouteWanted
+from kafka_fast.control.producer.producer_control import ProducerControl
+from kafka_fast.control.producer.producer_messages import BatchRow, ProducePunt, RouteWanted
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.records.produce import (
     LeaderIdAndEpoch,

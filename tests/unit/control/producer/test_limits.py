@@ -12,7 +12,7 @@ from kafka_fast.control.producer.limits import (
     BatchLimit,
     TopicLimits,
 )
-from kafka_fast.control.producer.messages import BatchRow
+from kafka_fast.control.producer.producer_messages import BatchRow
 from kafka_fast.errors import ErrorCode
 from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsRequest,

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from kafka_fast.config import producer_settings
-from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.control.producer.lost_partitions import CONFIRMATIONS, LOST_PATIENCE
-from kafka_fast.control.producer.messages import FailQueue, RouteQueue, RouteWanted
+from kafka_fast.control.producer.producer_control import ProducerControl
+from kafka_fast.control.producer.producer_messages import FailQueue, RouteQueue, RouteWanted
 from kafka_fast.control.producer.verdicts import ProducerIdentity
 from kafka_fast.errors import ErrorCode
 from kafka_fast.types import TopicPartition

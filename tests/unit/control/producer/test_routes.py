@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.metadata.metadata import NO_TOPIC_ID
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_messages import (
     NameTopic,
     ProgramProduce,
     RestartTopic,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_messages import (
     BatchRow,
     CompleteBatch,
     FailBatch,

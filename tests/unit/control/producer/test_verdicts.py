@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.producer.messages import BatchRow, FailBatch, QueueReport, QueueRow
+from kafka_fast.control.producer.producer_messages import BatchRow, FailBatch, QueueReport, QueueRow
 from kafka_fast.control.producer.verdicts import NO_ANSWER, Rules, judge
 from kafka_fast.errors import ErrorCode, Outcome
 

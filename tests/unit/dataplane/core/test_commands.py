@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_messages import (
     BatchRow,
     CompleteBatch,
     FailBatch,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from kafka_fast.consumer import carrier as fetch_carrier
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.consumer import consumer_carrier as fetch_carrier
+from kafka_fast.control.consumer.consumer_messages import (
     FetchPunt,
     NameStream,
     ProgramFetch,

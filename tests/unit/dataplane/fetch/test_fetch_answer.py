@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.consumer.messages import FetchPunt, StreamsStopped
+from kafka_fast.control.consumer.consumer_messages import FetchPunt, StreamsStopped
 from kafka_fast.control.messages import BadAnswer, LinkClosed, Misfit
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.records.fetch import (

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from kafka_fast.control.consumer.messages import StreamsStopped
+from kafka_fast.control.consumer.consumer_messages import StreamsStopped
 from kafka_fast.control.messages import LinkClosed, RawResponse, Throttled
 from kafka_fast.dataplane.fetch._chunk import chunk_done
 from tests.unit.dataplane.fetch.fetch_rig import MAX_WAIT, PIECE, FetchRig, answer_to, batch, part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.consumer.messages import ProgramFetch
+from kafka_fast.control.consumer.consumer_messages import ProgramFetch
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.errors import UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.producer.messages import CompleteBatch
+from kafka_fast.control.producer.producer_messages import CompleteBatch
 from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome
 from tests.unit.dataplane.rig import Rig
 

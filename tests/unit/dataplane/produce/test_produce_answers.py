@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit, Throttled
-from kafka_fast.control.producer.messages import ProducePunt
+from kafka_fast.control.producer.producer_messages import ProducePunt
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.records.produce import (
     BatchIndexAndErrorMessage,

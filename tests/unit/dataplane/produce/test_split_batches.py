@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_messages import (
     FailBatch,
     ForgiveBatch,
     ProduceCommand,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kafka_fast.control.producer.messages import FailQueue
+from kafka_fast.control.producer.producer_messages import FailQueue
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net._pump import Machine

@@ -10,8 +10,8 @@ import pytest
 from kafka_fast.config import consumer_settings
 from kafka_fast.control.group.assignors import Assignor, GroupMember, GroupTopics
 from kafka_fast.control.group.assignors.builtin import make_assignors
+from kafka_fast.control.group.classic.classic_messages import read_assignment
 from kafka_fast.control.group.classic.leader import GroupLeader, moving
-from kafka_fast.control.group.classic.messages import read_assignment
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.errors import KafkaError, MalformedError

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.group.consumer_protocol.member import ConsumerProtocolMember
+from kafka_fast.control.group.consumer_protocol.consumer_protocol_member import (
+    ConsumerProtocolMember,
+)
 from tests.unit.control.group.world import Member, World
 
 HEARTBEAT = 68

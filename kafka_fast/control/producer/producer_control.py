@@ -30,7 +30,7 @@ from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import BatchLimit, TopicLimits
 from kafka_fast.control.producer.lost_partitions import LostPartitions
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_messages import (
     BatchRow,
     FailBatch,
     FailQueue,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kafka_fast.consumer import Assignor, GroupMember, GroupTopics
-from kafka_fast.control.group.classic.member import ClassicMember, ClassicMemberState
+from kafka_fast.control.group.classic.classic_member import ClassicMember, ClassicMemberState
 from kafka_fast.control.group.member import RevokeWanted, Subscription
 from kafka_fast.errors import CommitFailedError, FencedInstanceId
 from kafka_fast.testing.broker.versions import HEARTBEAT, JOIN_GROUP

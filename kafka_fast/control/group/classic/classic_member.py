@@ -25,7 +25,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.group.assignors import Assignor
 from kafka_fast.control.group.assignors.calls import AssignorCalls
-from kafka_fast.control.group.classic import messages
+from kafka_fast.control.group.classic import classic_messages
 from kafka_fast.control.group.classic.goodbyes import Goodbyes
 from kafka_fast.control.group.classic.leader import GroupLeader
 from kafka_fast.control.group.classic.ownership import Ownership
@@ -122,7 +122,7 @@ class ClassicMember:
         self._state = ClassicMemberState.OUT
         self._rejoin_reason: str | None = None  # set: join (again) as soon as that is possible
         # What the assignors have been asked to say of this member, and what they have said of it.
-        self._described: messages.MemberState | None = None
+        self._described: classic_messages.MemberState | None = None
         self._protocols: list[JoinGroupRequestProtocol] | None = None
 
     # ---- getters ----
@@ -343,13 +343,13 @@ class ClassicMember:
             return
         owned = self._ownership.owned if self._is_cooperative else frozenset()
         protocols = self._describe(
-            messages.MemberState(topics, owned, self._session.identity.generation)
+            classic_messages.MemberState(topics, owned, self._session.identity.generation)
         )
         if protocols is None:
             return
         reason, self._rejoin_reason = self._rejoin_reason, None
         self._session.fall_silent()
-        request = messages.join_request(
+        request = classic_messages.join_request(
             self._coordinator.group_id,
             self._settings,
             self._session.identity,
@@ -359,7 +359,9 @@ class ClassicMember:
         self._state = ClassicMemberState.JOINING
         self._rebalance.send_join(link, request, now)
 
-    def _describe(self, state: messages.MemberState) -> list[JoinGroupRequestProtocol] | None:
+    def _describe(
+        self, state: classic_messages.MemberState
+    ) -> list[JoinGroupRequestProtocol] | None:
         """Return what the assignors say of this member; None: they have been asked just now.
 
         What they say holds until the member has joined: the coordinator expects a member to whom
@@ -379,7 +381,9 @@ class ClassicMember:
             if self._described is state:
                 self._fail(error, now)
 
-        describe = partial(messages.describe_member, state, rack_id, self._assignors.values())
+        describe = partial(
+            classic_messages.describe_member, state, rack_id, self._assignors.values()
+        )
         self._calls.call(describe, take, fail)
         return None
 

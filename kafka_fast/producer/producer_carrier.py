@@ -1,4 +1,4 @@
-"""Translates between a producer's planes; `net.carrier` does so for the planes of any client.
+"""Translates between a producer's planes; `net.client_carrier` does so for those of any client.
 
 `_produce_carrier` is made by a build, see `control.command_fields`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_fast.control.messages import DumpEvent
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_messages import (
     BatchRow,
     ProduceCommand,
     ProducePunt,
@@ -25,7 +25,7 @@ from kafka_fast.control.producer.messages import (
 from kafka_fast.dataplane.core._events import PlaneEvent
 from kafka_fast.dataplane.core.constructors import Constructors
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.net.carrier import NoStreams, TransportConstructors
+from kafka_fast.net.client_carrier import NoStreams, TransportConstructors
 from kafka_fast.producer._produce_carrier import carry_produce
 from kafka_fast.values import assert_never
 

@@ -12,7 +12,7 @@ Thread: the user's, or that of the event loop; one call at a time.
 from __future__ import annotations
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.consumer.group.membership import Membership
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.reading.unread import Refill, Unread

@@ -1,4 +1,4 @@
-"""Translates between a consumer's planes; `net.carrier` does so for the planes of any client.
+"""Translates between a consumer's planes; `net.client_carrier` does so for those of any client.
 
 `_fetch_carrier` is made by a build, see `control.command_fields`.
 """
@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from kafka_fast.consumer._fetch_carrier import carry_fetch
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.control.consumer.consumer_messages import (
     ConsumerEvent,
     FetchCommand,
     FetchPunt,
@@ -18,7 +18,7 @@ from kafka_fast.control.messages import DumpEvent
 from kafka_fast.dataplane.core._events import PlaneEvent
 from kafka_fast.dataplane.core.constructors import Constructors
 from kafka_fast.dataplane.fetch._streams import Streams
-from kafka_fast.net.carrier import NoQueues, TransportConstructors
+from kafka_fast.net.client_carrier import NoQueues, TransportConstructors
 
 
 class FetchConstructors(TransportConstructors, NoQueues):

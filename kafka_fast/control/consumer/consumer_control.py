@@ -27,10 +27,7 @@ from kafka_fast.control.connections.links import Link
 from kafka_fast.control.connections.unreadable import UNREADABLE_PATIENCE, Row, UnreadableAnswers
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
-from kafka_fast.control.consumer.diagnosis import Diagnosis, FetchStatus
-from kafka_fast.control.consumer.fetch_routes import FetchRoutes
-from kafka_fast.control.consumer.lookup import Lookup
-from kafka_fast.control.consumer.messages import (
+from kafka_fast.control.consumer.consumer_messages import (
     BrokerFailed,
     ConsumerCommand,
     FetchPunt,
@@ -40,6 +37,9 @@ from kafka_fast.control.consumer.messages import (
     StreamsStopped,
     generation,
 )
+from kafka_fast.control.consumer.diagnosis import Diagnosis, FetchStatus
+from kafka_fast.control.consumer.fetch_routes import FetchRoutes
+from kafka_fast.control.consumer.lookup import Lookup
 from kafka_fast.control.consumer.partition import (
     AssignedPartition,
     AssignedPartitions,

@@ -12,7 +12,7 @@ from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG
 from kafka_fast.net.waiting.steps import InThread, Steps, Wait
-from kafka_fast.producer.core import ProducerCore
+from kafka_fast.producer.producer_core import ProducerCore
 
 
 class RoomWait:

@@ -19,8 +19,8 @@ from typing import Any
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.messages import DumpEvent
-from kafka_fast.control.producer.control import OwnEvent, ProducerControl
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_control import OwnEvent, ProducerControl
+from kafka_fast.control.producer.producer_messages import (
     OwnCommand,
     ProduceCommand,
     ProducerEvent,
@@ -39,7 +39,7 @@ from kafka_fast.net.planes import make_queues, producer_plane
 from kafka_fast.net.process import process_life
 from kafka_fast.net.process.detached import detached
 from kafka_fast.net.waiting.steps import Steps
-from kafka_fast.producer import carrier as produce_carrier
+from kafka_fast.producer import producer_carrier as produce_carrier
 from kafka_fast.producer.guide import Guide
 from kafka_fast.producer.loss_log import LossLog, log_finally
 from kafka_fast.producer.topics import ProducerTopics

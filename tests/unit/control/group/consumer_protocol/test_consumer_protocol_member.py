@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.group.consumer_protocol.member import ConsumerProtocolMemberState
+from kafka_fast.control.group.consumer_protocol.consumer_protocol_member import (
+    ConsumerProtocolMemberState,
+)
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import (
     FencedInstanceId,

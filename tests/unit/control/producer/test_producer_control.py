@@ -17,8 +17,8 @@ from kafka_fast.control.messages import (
     ResolveHost,
     SendRaw,
 )
-from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.control.producer.messages import (
+from kafka_fast.control.producer.producer_control import ProducerControl
+from kafka_fast.control.producer.producer_messages import (
     ProgramProduce,
     RefuseRecords,
     RestartTopic,

@@ -1,7 +1,7 @@
 """Makes the control plane's records of the events of any client's data plane.
 
-The carriers (this module, `carrier.py` in kafka_fast/producer and kafka_fast/consumer, and what a
-build makes beside them to pack commands) alone know the vocabulary of both planes.
+The carriers (this module, `producer_carrier`, `consumer_carrier`, and what a build makes beside
+them to pack commands) alone know the vocabulary of both planes.
 """
 
 from __future__ import annotations
