@@ -102,7 +102,7 @@ cdef object say_waiting(Queues queues, object wait, str what, kf_batch* batch):
     if queues.guide is None:
         return None
     return queues.guide.log_if_long(wait, queues, what, batch.queue.id, batch.created,
-                             queues.producer.env.now(queues.producer.env.context))
+                                    queues.producer.env.now(queues.producer.env.context))
 
 
 cdef object timeout_error(Queues queues, str what, kf_batch* batch, double since):
