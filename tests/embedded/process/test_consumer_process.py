@@ -195,8 +195,11 @@ ENDINGS = {
     "a live thread": "threading.Thread(target=time.sleep, args=(0.2,)).start()",
     "a daemon thread that polls": """
 def poll():
-    while True:
-        consumer.poll(0.1)
+    try:
+        while True:
+            consumer.poll(0.1)
+    except UsageError:  # CPython aborts if it ends while a daemon thread prints a traceback
+        pass
 threading.Thread(target=poll, daemon=True).start()
 time.sleep(0.2)
 """,
