@@ -198,7 +198,7 @@ def poll():
     try:
         while True:
             consumer.poll(0.1)
-    except UsageError:  # CPython aborts if it ends while a daemon thread prints a traceback
+    except WakeupError:  # CPython aborts if it ends while a daemon thread prints a traceback
         pass
 threading.Thread(target=poll, daemon=True).start()
 time.sleep(0.2)
