@@ -24,7 +24,7 @@ from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMES
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import ClientLog
 from kafka_fast.net.threaded_host import ThreadedHost
-from kafka_fast.net.waiting.looping import LoopDriver, Tasks
+from kafka_fast.net.waiting.looping import LoopDriver, TaskCallers
 from kafka_fast.peer_names import AIO_CONSUMER, CONSUMER_ARGUMENTS
 from kafka_fast.records._async_records import AsyncRecords
 from kafka_fast.records._consumer_record import ConsumerRecord
@@ -77,7 +77,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         self._closing: asyncio.Task[None] | None = None
 
     def _make_core(self) -> ConsumerCore:
-        host = ThreadedHost(self._settings, Tasks())
+        host = ThreadedHost(self._settings, TaskCallers())
         core = ConsumerCore(self._settings, self.client_id, host)
         self._driver: LoopDriver = host.make_loop_driver(core.plane)
         return core

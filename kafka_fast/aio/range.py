@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class AsyncRangeConsumer(RangeReading, Consumer):
-    """A consumer of an event loop that reads ranges."""
+    """`RangeConsumer` for asyncio: reads ranges of offsets to their ends, without a group."""
 
     async def find_ranges(self, plan: RangePlan) -> dict[TopicPartition, range]:
         """Return the offsets that are to be read, by partition."""

@@ -16,7 +16,7 @@ from kafka_fast.control.consumer.consumer_messages import (
 )
 from kafka_fast.control.messages import DumpEvent
 from kafka_fast.dataplane.core._events import PlaneEvent
-from kafka_fast.dataplane.core.constructors import Constructors
+from kafka_fast.dataplane.core.constructors import EventConstructors
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.net.client_carrier import NoQueues, TransportConstructors
 
@@ -38,7 +38,7 @@ class FetchConstructors(TransportConstructors, NoQueues):
         return StreamsStopped(streams)
 
 
-_CONSTRUCTORS: Constructors[ConsumerEvent | DumpEvent] = FetchConstructors()
+_CONSTRUCTORS: EventConstructors[ConsumerEvent | DumpEvent] = FetchConstructors()
 
 
 def read_event(event: PlaneEvent) -> ConsumerEvent | DumpEvent:

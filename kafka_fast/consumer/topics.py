@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.consumer_control import ConsumerControl
-from kafka_fast.control.view import TopicName
+from kafka_fast.control.view import ListedTopic
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import Waiting, in_seconds
 from kafka_fast.net.calls import Calls
@@ -65,7 +65,7 @@ class ConsumerTopics(TopicWaits):
                 self._give_up(topic)
         return [info for topic in topics for info in self._view.partition_infos(topic)]
 
-    def all_names(self, deadline: float, *, keep: bool) -> Steps[frozenset[TopicName]]:
+    def all_names(self, deadline: float, *, keep: bool) -> Steps[frozenset[ListedTopic]]:
         """Ask a broker for the names of all topics, and return them.
 
         Args:

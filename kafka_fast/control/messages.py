@@ -272,7 +272,7 @@ class StartHeartbeats(Value):
 
 
 class StopHeartbeats(Value):
-    """Send no more heartbeats under `token`."""
+    """Send no more heartbeats: those that `StartHeartbeats` began under this token."""
 
     token: Int64
 

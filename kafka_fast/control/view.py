@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 from kafka_fast.control.connections.refusals import RefusalWatch
 from kafka_fast.control.diagnosis import silence
 from kafka_fast.control.diagnosis.troubles import Reason
-from kafka_fast.control.metadata.metadata import TopicName, partition_infos
+from kafka_fast.control.metadata.metadata import ListedTopic, partition_infos
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
     from kafka_fast.control.client_control import ClientControl
 
-__all__ = ["RefusalWatch", "TopicName", "View"]
+__all__ = ["ListedTopic", "RefusalWatch", "View"]
 
 
 class View:
@@ -83,7 +83,7 @@ class View:
         return self._control.cluster.is_absent(topic)
 
     @property
-    def all_topics(self) -> frozenset[TopicName] | None:
+    def all_topics(self) -> frozenset[ListedTopic] | None:
         """All topics there are, while somebody wants them; None until the first such answer."""
         return self._control.cluster.all_topics
 

@@ -24,7 +24,7 @@ from kafka_fast.control.messages import (
     TransportEvent,
 )
 from kafka_fast.dataplane.core._events import PlaneEvent
-from kafka_fast.dataplane.core.constructors import Constructors
+from kafka_fast.dataplane.core.constructors import EventConstructors
 from kafka_fast.errors import InternalError
 from kafka_fast.protocol.apis.records.fetch import FetchRequest
 from kafka_fast.protocol.apis.records.produce import ProduceRequest
@@ -33,7 +33,7 @@ API_KEYS = {Awaited.PRODUCE: ProduceRequest.api_key, Awaited.FETCH: FetchRequest
 
 
 class TransportConstructors:
-    """The transport's part of `dataplane.core.constructors.Constructors`."""
+    """The transport's part of `dataplane.core.constructors.EventConstructors`."""
 
     def raw_response(
         self, link_id: int, token: int, frame: bytes | None, reason: int
@@ -119,7 +119,7 @@ class _Constructors(TransportConstructors, NoQueues, NoStreams):
     """For a client that neither produces nor fetches."""
 
 
-_CONSTRUCTORS: Constructors[TransportEvent | DumpEvent] = _Constructors()
+_CONSTRUCTORS: EventConstructors[TransportEvent | DumpEvent] = _Constructors()
 
 
 def read_event(event: PlaneEvent) -> TransportEvent | DumpEvent:

@@ -36,7 +36,7 @@ from kafka_fast.net.host import Addresses, Client
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
 from kafka_fast.net.waiting.blocking import BlockingDriver
-from kafka_fast.net.waiting.callers import Callers, Threads
+from kafka_fast.net.waiting.callers import Callers, ThreadCallers
 from kafka_fast.net.waiting.loop_bridge import LoopBridge
 from kafka_fast.net.waiting.loop_readers import LoopReaders
 from kafka_fast.net.work import LoginWork, call_in_thread
@@ -68,7 +68,7 @@ class ThreadedHost:
             ConfigError: a certificate, a key or a setting of SASL cannot be used.
         """
         self._settings = settings
-        self.callers = Threads() if callers is None else callers
+        self.callers = ThreadCallers() if callers is None else callers
         # The host's own, seeded by the operating system: a forked process must not repeat what its
         # parent does, and a system call for each float would be slow. Not a method: see `now`.
         chance = random.Random()

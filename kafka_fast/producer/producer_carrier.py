@@ -23,7 +23,7 @@ from kafka_fast.control.producer.producer_messages import (
     SetPartitions,
 )
 from kafka_fast.dataplane.core._events import PlaneEvent
-from kafka_fast.dataplane.core.constructors import Constructors
+from kafka_fast.dataplane.core.constructors import EventConstructors
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net.client_carrier import NoStreams, TransportConstructors
 from kafka_fast.producer._produce_carrier import carry_produce
@@ -53,7 +53,7 @@ class ProduceConstructors(TransportConstructors, NoStreams):
         return QueueReport(queue, batches)
 
 
-_CONSTRUCTORS: Constructors[ProducerEvent | DumpEvent] = ProduceConstructors()
+_CONSTRUCTORS: EventConstructors[ProducerEvent | DumpEvent] = ProduceConstructors()
 
 
 def read_event(event: PlaneEvent) -> ProducerEvent | DumpEvent:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kafka_fast.errors import UsageError
 from kafka_fast.spark.errors import SparkSetupError
 from kafka_fast.spark.job_errors import NO_DATA_SOURCES, typed_errors
-from kafka_fast.spark.sink.micro_batch import MicroBatch
+from kafka_fast.spark.sink.micro_batch import WriteName
 from kafka_fast.spark.sink.options import SinkOptions, sink_options
 from kafka_fast.spark.source.options import source_options
 from kafka_fast.spark.source.planning.bounds import bounds_of_batch, start_of_stream
@@ -110,7 +110,7 @@ def batch_writer(
             'Save mode Overwrite not allowed for Kafka, which only appends: write .mode("append")'
         )
     settings = sink_options(options, stream=False)
-    job = MicroBatch(settings.job_id or str(uuid.uuid4()), "0")
+    job = WriteName(settings.job_id or str(uuid.uuid4()), "0")
     return BatchWriter(settings, columns_to_write(schema, settings), job)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.metadata.cluster import Cluster
-from kafka_fast.control.metadata.metadata import TopicName
+from kafka_fast.control.metadata.metadata import ListedTopic
 from kafka_fast.logs import Waiting
 
 
@@ -19,7 +19,7 @@ class SubscribedTopics:
         self._cluster = cluster
         self._exclude_internal = settings.exclude_internal_topics
         self._wanted = Subscription()
-        self._seen: frozenset[TopicName] | None = None  # the topics that it was matched against
+        self._seen: frozenset[ListedTopic] | None = None  # the topics that it was matched against
         self._matched: frozenset[str] | None = None  # topics that the pattern matches
 
     @property

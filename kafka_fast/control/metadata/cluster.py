@@ -34,8 +34,8 @@ from kafka_fast.control.metadata.metadata import (
     ClusterChanges,
     Endpoint,
     LeaderHint,
+    ListedTopic,
     Node,
-    TopicName,
     read_nodes,
 )
 from kafka_fast.control.metadata.refresh import Ask, RefreshSchedule
@@ -120,7 +120,7 @@ class Cluster(Topology):
         )
         self._cluster_id: str | None = None
         self._controller_id = -1
-        self._all_topics: frozenset[TopicName] | None = None
+        self._all_topics: frozenset[ListedTopic] | None = None
         self._generation = 0
         # Brokers that are asked by name may still speak of a deleted topic, until then.
         self._unclear_until: dict[str, float] = {}
@@ -148,7 +148,7 @@ class Cluster(Topology):
         return self._controller_id
 
     @property
-    def all_topics(self) -> frozenset[TopicName] | None:
+    def all_topics(self) -> frozenset[ListedTopic] | None:
         """All topics there are, while `want_all_topics`; None until the first such answer."""
         return self._all_topics
 
@@ -351,11 +351,11 @@ class Cluster(Topology):
         A topic that the answer names twice counts once.
         """
         missing = dict.fromkeys(merge.ask.topics)
-        every: set[TopicName] = set()
+        every: set[ListedTopic] = set()
         for topic in topics:
             if topic.name is not None:
                 if merge.ask.is_all and not topic.error_code:
-                    every.add(TopicName(topic.name, topic.is_internal))
+                    every.add(ListedTopic(topic.name, topic.is_internal))
                 if topic.name in missing:
                     del missing[topic.name]
                     self._merge_topic(merge, topic.name, topic)

@@ -102,8 +102,8 @@ class Topic(Value):
     is_internal: bool = False
 
 
-class TopicName(NamedTuple):
-    """A topic that exists, as far as a pattern needs to know it."""
+class ListedTopic(NamedTuple):
+    """One of all existing topics: what the pattern of a subscription is matched against."""
 
     name: str
     is_internal: bool

@@ -43,19 +43,19 @@ MOVED = frozenset(
 
 
 class Done(Value, Generic[V]):
-    """The item is answered."""
+    """Meaning: the item is answered, with this value."""
 
     value: V
 
 
 class Retry(Value):
-    """The same node may answer later."""
+    """Meaning: the same node may answer later; ask it again after a backoff."""
 
     error: KafkaError
 
 
 class Refresh(Value):
-    """Another node may answer, once the metadata name it."""
+    """Meaning: another node may answer; ask it when new metadata name it."""
 
     error: KafkaError
     topic: str | None = None
@@ -63,13 +63,13 @@ class Refresh(Value):
 
 
 class FindAgain(Value):
-    """Another node may answer, once the coordinator or the controller has been found again."""
+    """Meaning: another node may answer; find the coordinator or the controller again."""
 
     error: KafkaError
 
 
 class Refused(Value):
-    """The item fails, because any node would refuse it."""
+    """Meaning: any node would refuse the item, so it fails."""
 
     error: KafkaError
 

@@ -2,11 +2,11 @@
 
 from typing import TypeVar
 
-from kafka_fast.dataplane.core.constructors import Constructors
+from kafka_fast.dataplane.core.constructors import EventConstructors
 
 _R = TypeVar("_R")
 
 class PlaneEvent:
-    def read(self, constructors: Constructors[_R]) -> _R: ...
+    def read(self, constructors: EventConstructors[_R]) -> _R: ...
 
 def read_traces(ring: bytes) -> list[tuple[float, str]]: ...

@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Constructors(Protocol[R_co]):
-    """One function for each kind of event, and for each kind of row in events."""
+class EventConstructors(Protocol[R_co]):
+    """Builds the objects of the data plane's events: a function for each kind, and kind of row."""
 
     # ---- the transport ----
 

@@ -43,7 +43,7 @@ class RelayConnector(TlsConnector):
         self._shaking: dict[int, _Handshake] = {}
         self._dropped: list[_Handshake] = []  # whose threads may still run, and raise the event
         super().__init__(settings, protocol, make_ssl_context, self._wake)
-        self._relay = Relay()
+        self._relay = RelayThread()
 
     @property
     def event(self) -> int:
@@ -200,8 +200,8 @@ def failure_of(error: Exception) -> Failure:
     return Failure(reason=str(error) or type(error).__name__)
 
 
-class Relay:
-    """The thread that moves the bytes of all relayed links. Methods: control thread only."""
+class RelayThread:
+    """Copies bytes between sockets and Python's TLS objects, in a thread. Control thread only."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None

@@ -1,7 +1,7 @@
 """Who calls a client: a thread, or a task of an event loop.
 
 A consumer is for one caller at a time, so it has to know callers apart (see `consumer/turn.py`).
-`Tasks`, for callers in an event loop, is in `looping`.
+`TaskCallers`, for callers in an event loop, is in `looping`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Caller: TypeAlias = Hashable
 
 
 class Callers(Protocol):
-    """The kind of callers that a client has. Any thread."""
+    """Tells the callers of a client apart. Any thread."""
 
     kind: str
     """One of them, in messages: "thread" or "task"."""
@@ -27,8 +27,8 @@ class Callers(Protocol):
         """Return how messages call a caller other than their reader."""
 
 
-class Threads:
-    """Callers that are threads."""
+class ThreadCallers:
+    """Tells threads apart."""
 
     kind = "thread"
 

@@ -24,8 +24,8 @@ from kafka_fast.net.waiting.steps import InThread, Request, Steps, Wait, YieldTo
 T = TypeVar("T")
 
 
-class Tasks:
-    """Callers that are tasks of event loops. What runs outside of tasks is known by its thread."""
+class TaskCallers:
+    """Tells the tasks of event loops apart; what runs outside of tasks is known by its thread."""
 
     kind = "task"
 

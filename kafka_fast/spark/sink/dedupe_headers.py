@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafka_fast.spark.sink.micro_batch import MicroBatch
+from kafka_fast.spark.sink.micro_batch import WriteName
 
 NAMES = ("spark-query", "spark-batch", "spark-task", "spark-row")
 
 
-def with_dedupe_headers(batches: Iterable[Any], write: MicroBatch, task: int) -> Iterator[Any]:
+def with_dedupe_headers(batches: Iterable[Any], write: WriteName, task: int) -> Iterator[Any]:
     """Yield the record batches with the headers of each row behind those that it has.
 
     Args:
@@ -37,7 +37,7 @@ def with_dedupe_headers(batches: Iterable[Any], write: MicroBatch, task: int) ->
         first += batch.num_rows
 
 
-def own_headers(write: MicroBatch, task: int, first: int, count: int) -> Any:
+def own_headers(write: WriteName, task: int, first: int, count: int) -> Any:
     """Return the headers of rows as structs: all of the first name, then all of the second, ...
 
     Args:

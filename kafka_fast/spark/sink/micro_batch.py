@@ -15,8 +15,8 @@ QUERY = "sql.streaming.queryId"
 BATCH = "streaming.sql.batchId"
 
 
-class MicroBatch(NamedTuple):
-    """The name of a write: of a stream's micro-batch, or of a batch job."""
+class WriteName(NamedTuple):
+    """Names one write of the sink: a micro-batch of a stream, or a batch job."""
 
     query: str
     """The stream's id, which is kept in its checkpoint; or the id of the job."""
@@ -24,7 +24,7 @@ class MicroBatch(NamedTuple):
     """Number of the micro-batch; "0" for a job."""
 
 
-def micro_batch() -> MicroBatch:
+def micro_batch() -> WriteName:
     """Return the micro-batch that the task of this process writes.
 
     Raises:
@@ -43,4 +43,4 @@ def micro_batch() -> MicroBatch:
             f"dedupeHeaders needs the local properties {QUERY} and {BATCH}, which this Spark does "
             "not set: write without dedupeHeaders"
         )
-    return MicroBatch(query, batch)
+    return WriteName(query, batch)

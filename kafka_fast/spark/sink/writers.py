@@ -18,7 +18,7 @@ from pyspark.sql.datasource import (  # noqa: TID253  PySpark alone imports this
 )
 
 from kafka_fast.spark.report import ReportRow
-from kafka_fast.spark.sink.micro_batch import MicroBatch
+from kafka_fast.spark.sink.micro_batch import WriteName
 from kafka_fast.spark.sink.options import SinkOptions
 from kafka_fast.spark.sink.outcome import log_abort, log_commit
 from kafka_fast.spark.sink.writing import write_task
@@ -47,7 +47,7 @@ class BatchWriter(DataSourceArrowWriter):
         job: the job's name.
     """
 
-    def __init__(self, options: SinkOptions, columns: Mapping[str, int], job: MicroBatch) -> None:
+    def __init__(self, options: SinkOptions, columns: Mapping[str, int], job: WriteName) -> None:
         self._options = options
         self._columns = columns
         self._job = job

@@ -12,7 +12,7 @@ from typing import Any
 from kafka_fast.spark.options import CHUNK_RECORDS, TaskOptions
 from kafka_fast.spark.report import ReportRow
 from kafka_fast.spark.sink.dedupe_headers import with_dedupe_headers
-from kafka_fast.spark.sink.micro_batch import MicroBatch, micro_batch
+from kafka_fast.spark.sink.micro_batch import WriteName, micro_batch
 from kafka_fast.spark.sink.options import SinkOptions
 from kafka_fast.spark.table_columns import OPTION, picked
 from kafka_fast.spark.task_errors import carried, identity
@@ -23,7 +23,7 @@ def write_task(
     batches: Iterable[Any],
     options: SinkOptions,
     columns: Mapping[str, int],
-    job: MicroBatch | None,
+    job: WriteName | None,
 ) -> tuple[ReportRow, ...]:
     """Write a task's record batches; return its report.
 
@@ -43,7 +43,7 @@ def _rows(
     batches: Iterable[Any],
     options: SinkOptions,
     columns: Mapping[str, int],
-    job: MicroBatch | None,
+    job: WriteName | None,
 ) -> Iterator[ReportRow]:
     tables: Iterator[Any] = (picked(batch, columns) for batch in batches)
     if options.dedupe_headers:

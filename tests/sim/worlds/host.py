@@ -22,7 +22,7 @@ from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net.host import Addresses, Client
-from kafka_fast.net.waiting.callers import Callers, Threads
+from kafka_fast.net.waiting.callers import Callers, ThreadCallers
 from kafka_fast.net.waiting.steps import Driver, Request, Steps, run_steps
 from kafka_fast.sending._observers import notify
 from kafka_fast.testing._memory import Turner, VirtualMachine
@@ -46,7 +46,7 @@ LONG_ASSIGNMENT = 5.0
 class VirtualHost:
     """The virtual world under one client: a `ProducerHost`."""
 
-    callers: Callers = Threads()
+    callers: Callers = ThreadCallers()
 
     def __init__(
         self,

@@ -10,16 +10,16 @@ from kafka_fast.consumer.topics import ConsumerTopics
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.connections.links import Links
 from kafka_fast.control.connections.refusals import Refusals
-from kafka_fast.control.metadata.cluster import TopicName
+from kafka_fast.control.metadata.cluster import ListedTopic
 from kafka_fast.control.view import View
-from kafka_fast.net.waiting.callers import Threads
+from kafka_fast.net.waiting.callers import ThreadCallers
 from kafka_fast.net.waiting.steps import Request, run_steps
 
 
 class Cluster:
     """What the control plane knows of topics."""
 
-    all_topics: frozenset[TopicName] | None = None
+    all_topics: frozenset[ListedTopic] | None = None
 
     def want_all_topics(self, wants_all: bool) -> None:
         if not wants_all:
@@ -43,7 +43,9 @@ class Late:
         if self.to_do:
             self.to_do.pop(0)(0.0)
         else:
-            self.cluster.all_topics = frozenset({TopicName("t", False), TopicName("__own", True)})
+            self.cluster.all_topics = frozenset(
+                {ListedTopic("t", False), ListedTopic("__own", True)}
+            )
 
 
 def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -> None:
@@ -60,7 +62,7 @@ def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -
     )
     control.view = View(control)
     host: Any = SimpleNamespace(now=lambda: 0.0)
-    waits = Waits(control.view, host.now, Threads(), memory=30.0)
+    waits = Waits(control.view, host.now, ThreadCallers(), memory=30.0)
     call: Any = late.call
     topics = ConsumerTopics(control, waits, host, call)
     for _ in range(2):

@@ -10,7 +10,7 @@ import pytest
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.view import View
 from kafka_fast.errors import KafkaConnectionError, KafkaTimeoutError, WakeupError
-from kafka_fast.net.waiting.callers import Threads
+from kafka_fast.net.waiting.callers import ThreadCallers
 from kafka_fast.net.waiting.steps import Wait
 from kafka_fast.net.waiting.waits import Answer
 from tests.unit.net.waiting.test_waits import Clock, clock, control
@@ -20,7 +20,7 @@ __all__ = ["clock", "control"]  # fixtures
 
 @pytest.fixture
 def waits(clock: Any, control: Any) -> Waits:
-    return Waits(View(control), clock.now, Threads(), memory=30.0)
+    return Waits(View(control), clock.now, ThreadCallers(), memory=30.0)
 
 
 def test_a_wakeup_ends_one_wait_that_it_may_end(waits: Waits, clock: Clock) -> None:

@@ -23,7 +23,7 @@ from kafka_fast.net.calls import AT_ONCE
 from kafka_fast.net.client_core import BREATH, EVENTS_AT_ONCE, ClientCore
 from kafka_fast.net.host import Addresses
 from kafka_fast.net.process import process_life
-from kafka_fast.net.waiting.callers import Callers, Threads
+from kafka_fast.net.waiting.callers import Callers, ThreadCallers
 from kafka_fast.net.waiting.steps import Driver, Steps, run_steps
 from kafka_fast.producer.producer_core import ProducerCore
 from kafka_fast.testing._memory import VirtualMachine
@@ -41,7 +41,7 @@ class HandHost:
     is_current = False
     mechanism = None
 
-    callers: Callers = Threads()
+    callers: Callers = ThreadCallers()
 
     def __init__(self) -> None:
         self.environment = VirtualMachine(0, 0, 0)

@@ -44,8 +44,8 @@ class _Step(NamedTuple):
     taker: int
 
 
-class Balance:
-    """An assignment that is made step by step. Members are numbers, sets of members are masks."""
+class StickyAssignment:
+    """The sticky assignor's assignment as it grows. A member is a number, a set of them a mask."""
 
     def __init__(
         self, subscribers: Mapping[str, int], count: int, owners: Mapping[TopicPartition, int]

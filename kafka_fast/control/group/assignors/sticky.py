@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from kafka_fast.control.group.assignors.balance import Balance
+from kafka_fast.control.group.assignors.balance import StickyAssignment
 from kafka_fast.control.group.assignors.interface import GroupMember, GroupTopics
 from kafka_fast.control.group.assignors.subscribers import ordered, subscribers_of
 from kafka_fast.control.metadata.metadata import by_topic
@@ -121,7 +121,7 @@ def balance(
     owners = _owners(
         members, claims, {partition for group in partitions.values() for partition in group}
     )
-    made = Balance(subscribers, len(members), owners)
+    made = StickyAssignment(subscribers, len(members), owners)
     made.give_out(
         {
             topic: [partition for partition in group if partition not in owners]

@@ -20,7 +20,7 @@ from kafka_fast import aio
 from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.dataplane.core._loop_share import begin_share
 from kafka_fast.errors import KafkaError, KafkaTimeoutError
-from kafka_fast.net.waiting.looping import Tasks
+from kafka_fast.net.waiting.looping import TaskCallers
 from kafka_fast.net.waiting.steps import Wait
 from kafka_fast.records._consumer_record import ConsumerRecord
 from kafka_fast.records._consumer_records import ConsumerRecords
@@ -77,7 +77,7 @@ class VirtualAsyncConsumer(Watched, aio.Consumer):
 
     def _make_core(self) -> ConsumerCore:
         host = self._waiter.host
-        host.callers = Tasks()
+        host.callers = TaskCallers()
         self._driver = VirtualLoopDriver(host.clock)
         return super()._make_core()
 

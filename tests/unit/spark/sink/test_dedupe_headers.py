@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_fast.spark.sink.dedupe_headers import NAMES, with_dedupe_headers
-from kafka_fast.spark.sink.micro_batch import MicroBatch
+from kafka_fast.spark.sink.micro_batch import WriteName
 
 pa = pytest.importorskip("pyarrow")
 
-WRITE = MicroBatch("q", "12")
+WRITE = WriteName("q", "12")
 PAIRS = st.lists(st.tuples(st.text(max_size=3), st.none() | st.binary(max_size=3)), max_size=3)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.spark import SparkSetupError
-from kafka_fast.spark.sink.micro_batch import BATCH, QUERY, MicroBatch, micro_batch
+from kafka_fast.spark.sink.micro_batch import BATCH, QUERY, WriteName, micro_batch
 from tests.unit.spark.sink.tasks import in_task
 
 
 def test_spark_tells_query_and_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     in_task(monkeypatch, {QUERY: "q", BATCH: "7"})
-    assert micro_batch() == MicroBatch("q", "7")
+    assert micro_batch() == WriteName("q", "7")
 
 
 @pytest.mark.parametrize("properties", [None, {}, {QUERY: "q"}, {BATCH: "7"}])

@@ -12,7 +12,7 @@ from kafka_fast.spark.report import ReportRow
 pytest.importorskip("pyspark", minversion="4.0")
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter
 
-from kafka_fast.spark.sink.micro_batch import MicroBatch
+from kafka_fast.spark.sink.micro_batch import WriteName
 from kafka_fast.spark.sink.options import sink_options
 from kafka_fast.spark.sink.writers import BatchWriter, StreamWriter, TaskReport
 
@@ -32,7 +32,7 @@ def writer(*, stream: bool) -> Any:
     options = sink_options({"kafka.bootstrap.servers": "nowhere:1", "topic": "t"}, stream=stream)
     if stream:
         return StreamWriter(options, {"value": 0})
-    return BatchWriter(options, {"value": 0}, MicroBatch("j", "0"))
+    return BatchWriter(options, {"value": 0}, WriteName("j", "0"))
 
 
 def test_spark_gives_both_of_them_arrow() -> None:

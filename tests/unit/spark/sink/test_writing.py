@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.sink.micro_batch import BATCH, QUERY, MicroBatch
+from kafka_fast.spark.sink.micro_batch import BATCH, QUERY, WriteName
 from kafka_fast.spark.sink.options import sink_options
 from kafka_fast.spark.sink.writing import write_task
 from kafka_fast.spark.task_errors import TaskError, read_task_error
@@ -61,10 +61,10 @@ def test_the_columns_are_sent_and_reported(producer: TableProducer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "query", "number"), [(None, b"q", b"7"), (MicroBatch("job", "0"), b"job", b"0")]
+    ("job", "query", "number"), [(None, b"q", b"7"), (WriteName("job", "0"), b"job", b"0")]
 )
 def test_headers_name_the_micro_batch_or_the_job(
-    producer: TableProducer, job: MicroBatch | None, query: bytes, number: bytes
+    producer: TableProducer, job: WriteName | None, query: bytes, number: bytes
 ) -> None:
     settings = options(topic="t", dedupeHeaders="true")
     write_task([batch(value=["a"])], settings, {"value": 0}, job)
