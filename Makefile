@@ -374,5 +374,3 @@ clean:
 		.pytest_cache .hypothesis
 	find kafka_fast -name '*.so' -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +
-
-comma := ,

@@ -6,6 +6,7 @@
     L2 record, protocol                             L5 producer, consumer, admin, aio
                                                     L6 compat, arrow, spark, cli, rest
     beside them: testing.broker (record, protocol, _wire only), testing
+    to come, so that their place is known: admin, compat, arrow, rest
 
 `violations(root)` reads .py files through their syntax tree, .pyx, .pxd and C files by regular
 expressions, and returns one line per violation; `test_layers.py` runs it over this repository and
