@@ -44,8 +44,7 @@ def test_variables_have_nouns() -> None:
 def test_docstrings_say_something() -> None:
     places = [
         f"{path.relative_to(ROOT)}:{number}"
-        for suffix in ("py", "pyx")
-        for path in sorted(PACKAGE.rglob(f"*.{suffix}"))
+        for path in SOURCES
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if (begun := DOCSTRING.search(line)) and SAYS_NOTHING.match(begun[1])
     ]
@@ -160,20 +159,19 @@ class Class:
 
 def classes() -> dict[str, Class]:
     """Return the package's classes; those of one name are one."""
-    found: dict[str, Class] = {}
-    for suffix in ("py", "pyx"):
-        for path in sorted(PACKAGE.rglob(f"*.{suffix}")):
-            lines = path.read_text(encoding="utf-8").splitlines()
-            current = Class()
-            for before, line in zip(["", *lines], lines, strict=False):
-                if begun := CLASS.match(line.removeprefix("cdef ")):
-                    current = found.setdefault(begun[1], Class())
-                    current.bases += re.findall(r"\w+", begun[2] or "")
-                elif line and line[0] not in " )":
-                    current = Class()
-                if (method := METHOD.match(line)) and "property" not in before:
-                    current.methods.add(method[1])
-    return found
+    package: dict[str, Class] = {}
+    for path in SOURCES:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        current = Class()
+        for before, line in zip(["", *lines], lines, strict=False):
+            if begun := CLASS.match(line.removeprefix("cdef ")):
+                current = package.setdefault(begun[1], Class())
+                current.bases += re.findall(r"\w+", begun[2] or "")
+            elif line and line[0] not in " )":
+                current = Class()
+            if (method := METHOD.match(line)) and "property" not in before:
+                current.methods.add(method[1])
+    return package
 
 
 def users_words() -> set[str]:

@@ -148,7 +148,7 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
             return
         self._refuse()
         if self._host.is_current:  # garbage collection may run on the control thread
-            self._stop_detached()
+            self._end_detached()
         else:
             self._end()
 
@@ -174,7 +174,7 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
         """Stop the threads, as `abandon` does, of a consumer that needs no goodbye."""
         if not self.closed:
             self._refuse()
-            self._stop_detached()
+            self._end_detached()
 
     def _refuse(self) -> None:
         """End all waits; from here on the consumer is closed for users."""
@@ -182,8 +182,8 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
         self.waits.end_all()
         self.driver.wake()  # if a signal handler closes, this thread may be in a wait
 
-    def _stop_detached(self) -> None:
-        """Stop in a thread of its own: this one must not wait for the control thread."""
+    def _end_detached(self) -> None:
+        """End in a thread of its own: this one must not wait for the control thread."""
         try:
             detached(self._end, "kf-close")(())
         except RuntimeError:  # out of threads; or the interpreter ends, and `end_exit` came first

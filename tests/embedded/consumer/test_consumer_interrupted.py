@@ -1,86 +1,29 @@
-"""A signal in a call: Ctrl-C loses no record, and a handler that closes commits none too many.
-
-Python runs handlers where it looks for signals, which differs from version to version. Here a
-tracer acts before each instruction (or line) of the package's frames, in turn.
-"""
+"""A signal in a call: Ctrl-C loses no record, and a handler that closes commits none too many."""
 
 from __future__ import annotations
 
 import asyncio
-import dis
 import itertools
-import os
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
-import kafka_fast
 from kafka_fast import Consumer, ConsumerRecord, TopicPartition
 from kafka_fast.net.process import process_life
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.embedded.consuming import MakeConsumer, committed, fill, partitions_of
 from tests.embedded.engine.lives import in_loop
+from tests.embedded.interrupting import acting, interrupted_at
 from tests.embedded.producing import new_topic
 from tests.waiting import TIMEOUT, eventually
 
 COUNT = 20_000
 BATCH = 10
-PACKAGE = str(Path(kafka_fast.__file__).parent) + os.sep
 
 T = TypeVar("T")
-
-
-def is_return(frame: FrameType) -> bool:
-    """Tell whether the next instruction hands a result out: no frame can guard that."""
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN")
-
-
-@contextmanager
-def acting(act: Callable[[FrameType], object], event: str = "opcode") -> Iterator[None]:
-    """Call `act` before each instruction (or line) of the package, but for those that return."""
-
-    def look(frame: FrameType, what: str, arg: object) -> Any:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
-            return None
-        frame.f_trace_opcodes = event == "opcode"
-        if what == event and not is_return(frame):
-            act(frame)
-        return look
-
-    before = sys.gettrace()
-    # Python 3.12 tells of opcodes only if a frame has asked for them before tracing begins.
-    sys._getframe().f_trace_opcodes = event == "opcode"
-    sys.settrace(look)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
-
-
-def interrupted_at(place: int, call: Callable[[], T], event: str = "opcode") -> T:
-    """Raise KeyboardInterrupt at the nth place in the package that a call passes.
-
-    A tracer's exception can leave another one marked as being handled (in CPython 3.11), which a
-    consumer sees when it closes. A generator has such marks of its own, which end with it.
-    """
-    left = place
-
-    def interrupt(_: FrameType) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            raise KeyboardInterrupt
-
-    def generator() -> Iterator[T]:
-        yield call()
-
-    with acting(interrupt, event):
-        return next(generator())
 
 
 def once_more(prepare: Callable[[], object], call: Callable[[], T]) -> list[T]:

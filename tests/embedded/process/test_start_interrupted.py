@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
-import threading
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ from kafka_fast.net.process import process_life
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.producer import producer_core
 from kafka_fast.producer.producer_core import ProducerCore
-from tests.embedded.consumer.test_consumer_interrupted import acting
+from tests.embedded.interrupting import interrupted_at
 from tests.embedded.producing import entries
 from tests.waiting import eventually
 
@@ -39,26 +37,12 @@ def make_producer() -> ClientCore[Any, Any]:
     return ProducerCore(settings, "me", ThreadedHost(settings))
 
 
-def interrupted_at(place: int, make: Callable[[], ClientCore[Any, Any]]) -> bool:
-    """Raise KeyboardInterrupt at the nth instruction of making a core, if there are so many."""
-    left = place
-
-    def interrupt(frame: FrameType) -> None:
-        nonlocal left
-        if (
-            threading.current_thread() is threading.main_thread()
-            and frame.f_code.co_filename in FILES
-        ):
-            left -= 1
-            if left == 0:
-                raise KeyboardInterrupt
-
+def is_interrupted_at(place: int, make: Callable[[], ClientCore[Any, Any]]) -> bool:
+    """Interrupt the making of a core at its nth instruction; return False if it has fewer."""
     try:
-        with acting(interrupt):
-            core = make()
+        interrupted_at(place, make, files=FILES).end_exit("")
     except KeyboardInterrupt:
         return True
-    core.end_exit("")
     return False
 
 
@@ -76,7 +60,7 @@ def test_ctrl_c_anywhere_leaves_nothing_that_runs(make: Callable[[], ClientCore[
     threads, files = entries("/proc/self/task"), entries("/proc/self/fd")
     alive = 0
     for place in itertools.count(1):
-        if not interrupted_at(place, make):
+        if not is_interrupted_at(place, make):
             break
         alive += end_living()
         eventually(lambda: entries("/proc/self/task") <= threads, "the threads to end")
