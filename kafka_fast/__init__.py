@@ -50,6 +50,7 @@ from kafka_fast.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kafka_fast.admin import Admin
     from kafka_fast.aws import aws_msk_token_provider
     from kafka_fast.config import ConsumerConfig, ProducerConfig, read_properties
     from kafka_fast.consumer import (
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     )
 else:
     _WHERE = dict.fromkeys(errors.BROKER_ERRORS, "errors") | {
+        "Admin": "admin",
         "BatchFuture": "producer",
         "BatchResult": "types",
         "Consumer": "consumer",
@@ -112,6 +114,7 @@ else:
     errors.__getattr__, _ = lazily(errors.__name__, {}, _peer_names_of_errors)
 
 __all__ = [
+    "Admin",
     "AuthenticationError",
     "BatchFuture",
     "BatchResult",

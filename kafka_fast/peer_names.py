@@ -15,7 +15,7 @@ from collections.abc import Mapping
 Names = Mapping[str, str]
 
 NO_TRANSACTIONS = "transactions are not supported yet"
-_NO_ADMIN = "there is no admin client yet"
+_ADMIN = "the admin client is kafka_fast.Admin; its types are in kafka_fast.admin"
 _NO_CREDENTIALS = "a client keeps the credentials of its properties: make a new client"
 _ALWAYS_READY = "a client is ready when it is made: leave it out"
 
@@ -194,7 +194,6 @@ _CLIENTS = "the clients are kafka_fast.Consumer and kafka_fast.Producer"
 
 _PACKAGES: Names = {
     "abc": "kafka_fast has RebalanceListener",
-    "admin": _NO_ADMIN,
     "avro": _SCHEMAS,
     "benchmarks": "bench/ in the repository has them",
     "cimpl": _CLIENTS,
@@ -227,14 +226,14 @@ MODULE: Names = {
     "AIOKafkaProducer": "kafka_fast calls it kafka_fast.aio.Producer",
     "AIOProducer": "kafka_fast calls it kafka_fast.aio.Producer",
     "AcknowledgeType": "share groups are not supported yet",
-    "AdminClient": _NO_ADMIN,
+    "AdminClient": _ADMIN,
     "AsyncConsumerRebalanceListener": "kafka_fast calls it kafka_fast.aio.RebalanceListener",
     "BrokerConnection": "`kafka-fast check` tries connections",
     "ConcurrentModificationException": "kafka_fast calls it UsageError",
     "ConsumerGroupMetadata": "consumer.group_metadata() returns it",
-    "ConsumerGroupState": _NO_ADMIN,
-    "ConsumerGroupTopicPartitions": _NO_ADMIN,
-    "ConsumerGroupType": _NO_ADMIN,
+    "ConsumerGroupState": _ADMIN,
+    "ConsumerGroupTopicPartitions": _ADMIN,
+    "ConsumerGroupType": _ADMIN,
     "ConsumerRebalanceListener": "kafka_fast calls it RebalanceListener",
     "ConsumerStoppedError": "kafka_fast calls it WakeupError",
     "DefaultSerializer": _SERIALIZERS,
@@ -242,25 +241,25 @@ MODULE: Names = {
     "DeserializingConsumer": "kafka_fast calls it Consumer, with key.deserializer and "
     "value.deserializer",
     "DeserializingShareConsumer": "share groups are not supported yet",
-    "ElectionType": _NO_ADMIN,
+    "ElectionType": _ADMIN,
     "IllegalOperation": "kafka_fast calls it UsageError",
     "IllegalStateException": "kafka_fast calls it UsageError",
     "IsolationLevel": "isolation.level is 'read_committed' or 'read_uncommitted'",
-    "KafkaAdminClient": _NO_ADMIN,
+    "KafkaAdminClient": _ADMIN,
     "KafkaClient": "kafka_fast has Consumer and Producer",
     "KafkaConsumer": "kafka_fast calls it Consumer",
     "KafkaException": "kafka_fast calls it KafkaError",
     "KafkaProducer": "kafka_fast calls it Producer",
     "Message": "kafka_fast calls it ConsumerRecord",
     "Messages": "kafka_fast calls it ConsumerRecords",
-    "NewTopic": _NO_ADMIN,
-    "Node": _NO_ADMIN,
+    "NewTopic": _ADMIN,
+    "Node": _ADMIN,
     "OFFSET_BEGINNING": "kafka_fast has seek_to_beginning(partition)",
     "OFFSET_END": "kafka_fast has seek_to_end(partition)",
     "OFFSET_INVALID": "an offset that is not known is None",
     "OFFSET_STORED": "assign(partitions) begins at the committed offsets of the group",
     "OffsetAndTimestamp": "consumer.offsets_for_times returns it; it is in kafka_fast.types",
-    "OffsetSpec": _NO_ADMIN,
+    "OffsetSpec": _ADMIN,
     "SchemaRegistryClient": "a schema registry's (de)serializer is a plain function here",
     "Serializer": _SERIALIZERS,
     "SerializingProducer": "kafka_fast calls it Producer, with key.serializer and value.serializer",
@@ -271,7 +270,7 @@ MODULE: Names = {
     "ThrottleEvent": "metrics() has the throttle times",
     "TopicCollection": _TYPES,
     "TopicPartitionInfo": "kafka_fast calls it PartitionInfo",
-    "TopicPartitionReplica": _NO_ADMIN,
+    "TopicPartitionReplica": _ADMIN,
     "Uuid": "kafka_fast has uuid.UUID of the standard library",
     "consistent": "partitioner= takes a function (topic, key, value, partition_count)",
     "fnv1a": "partitioner= takes a function (topic, key, value, partition_count)",

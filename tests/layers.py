@@ -170,11 +170,11 @@ APART = {
     "dataplane.produce": ("dataplane.fetch",),
     "sending": ("dataplane.fetch", "sending.bulk"),
     "records": ("dataplane.produce",),
-    **dict.fromkeys(("producer", "consumer", "aio", "net.waiting"), NOT_FOR_USERS_THREADS),
+    **dict.fromkeys(("producer", "consumer", "admin", "aio", "net.waiting"), NOT_FOR_USERS_THREADS),
 }
 """Package of one side -> what it does not import, though its layer might. `core` turns both."""
 
-CONSTRUCTORS = ("control", "net", "producer", "consumer")
+CONSTRUCTORS = ("control", "net", "producer", "consumer", "admin")
 MAX_PARAMETERS = 7
 """Of a constructor there, but for `self`: what belongs to the client comes in its context."""
 
@@ -229,7 +229,7 @@ def violations(root: Path) -> list[str]:
     return faults
 
 
-SAME_IN_AIO = {"Consumer", "Producer", "RebalanceListener", "RecordRange"}
+SAME_IN_AIO = {"Admin", "Consumer", "Producer", "RebalanceListener", "RecordRange"}
 """Classes that the client API of asyncio names as the blocking one does, on purpose."""
 
 

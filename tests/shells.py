@@ -3,6 +3,7 @@
     consumer/client.py ─┐  signatures, docstrings in the words of tasks     ┌─► aio/consumer.py
     producer/client.py ─┼─ bodies that do nothing but run steps ───────────►┼─► aio/producer.py
     record_range.py … ──┘                                                   └─► aio/range.py …
+    admin/calls/*.py ─── whole modules, awaited ──────────────────────────────► aio/admin/*.py
 
 The blocking client is the source. A class for asyncio stands in its file as a reader, an editor and
 the type checker want it; what else its methods do is written by hand, and stays. So do, in its
@@ -44,6 +45,10 @@ WORDS = [
     ("in the thread that polls", "in the task that polls"),
     ("another thread", "another task"),
     ("Any thread.", "Any task."),
+    (
+        "Describes and changes a cluster. Thread-safe.",
+        "Describes and changes a cluster. Any number of tasks and event loops may share it.",
+    ),
     ("names of topics; an empty list is the same as `unsubscribe`.", "names of topics."),
     (
         "both or neither of topics and pattern are given.",
@@ -115,6 +120,7 @@ SHELLS = [
         ("producer/client.py", "sending/_accumulator.pyi", "sending/bulk/_bulk.pyi"),
         ("Producer", "Accumulator", "BulkAccumulator"),
     ),
+    Shell("aio/admin/client.py", "Admin", ("admin/client.py",)),
     Shell("sending/_sending.pyi", "AsyncSender", ("sending/_accumulator.pyi",), ("Accumulator",)),
 ]
 
@@ -360,6 +366,25 @@ def _rewrite_one(lines: list[str], text: str, own: ast.AST, twin: Twin) -> None:
     lines[own.lineno - 1 : end] = [" " * own.col_offset + line for line in head]
 
 
+def awaited(root: Path, source: str) -> str:
+    """Return a module of the admin client's calls for asyncio: all of them run steps."""
+    text = (root / "kafka_fast" / source).read_text(encoding="utf-8")
+    text = text.replace('"""The calls of `Admin`', '"""The calls of `aio.Admin`', 1)
+    text = text.replace('."""', f'.\n\nMade of `{source}` by `python -m tests.shells`.\n"""', 1)
+    text = re.sub(r"^class (\w+)", r"class Async\1", text, flags=re.MULTILINE)
+    assert text.count(RUN) == text.count("\n    def "), source
+    return text.replace("\n    def ", "\n    async def ").replace(RUN, AWAIT)
+
+
+def modules_to_await(root: Path) -> dict[str, str]:
+    """Return the modules of the admin client's calls, by what is made of them."""
+    folder = root / "kafka_fast/admin/calls"
+    return {
+        f"aio/admin/{path.name}": f"admin/calls/{path.name}"
+        for path in sorted(folder.glob("[!_]*.py"))
+    }
+
+
 def rewritten_compiled(root: Path, text: str) -> str:
     """Return the source of the compiled `AsyncSender` with the docstring of the blocking `send`."""
     docstring = twins(root, SHELLS[-1]).members["send"].docstring
@@ -380,6 +405,11 @@ def stale(root: Path) -> dict[str, str]:
         text = (root / "kafka_fast" / path).read_text(encoding="utf-8")
         new = rewritten_compiled(root, text) if path == COMPILED else rewritten(root, path, text)
         if new != text:
+            result[path] = new
+    for path, source in modules_to_await(root).items():
+        made = root / "kafka_fast" / path
+        new = awaited(root, source)
+        if not made.exists() or made.read_text(encoding="utf-8") != new:
             result[path] = new
     return result
 

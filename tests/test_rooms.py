@@ -22,7 +22,6 @@ WIDE_FOLDERS = {
     "kafka_fast/cli": (18, "a command each, and what they share"),
     "kafka_fast/consumer": (16, "what its users meet; the listener's type names the client's"),
     "kafka_fast/dataplane/core": (16, "what both sides stand on, with the messages that cross"),
-    "kafka_fast/net": (17, "what every client consists of, and its threads"),
     "kafka_fast/record": (16, "one format: its halves are not rooms"),
     "src_c": (37, "one shared state, included by name"),
     "tests": (16, "what looks over the whole tree, and what all tests use"),

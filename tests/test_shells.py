@@ -24,7 +24,7 @@ from tests.shells import (
 
 PAIRS = [
     pytest.param(getattr(kafka_fast, name), getattr(aio, name), id=name)
-    for name in ("Consumer", "Producer", "RecordRange", "RebalanceListener")
+    for name in ("Admin", "Consumer", "Producer", "RecordRange", "RebalanceListener")
 ]
 
 

@@ -22,10 +22,13 @@ from kafka_fast.aio.producer import Producer
 from kafka_fast.aio.range import RecordRange, read_range
 from kafka_fast.peer_names import AIO_MODULE
 
-if not TYPE_CHECKING:  # type checkers would take any name for one that is here
-    __getattr__, _ = lazily(__name__, {}, lambda: AIO_MODULE)
+if TYPE_CHECKING:
+    from kafka_fast.aio.admin import Admin
+else:  # type checkers would take any name for one that is here
+    __getattr__, _ = lazily(__name__, {"Admin": "admin"}, lambda: AIO_MODULE)
 
 __all__ = [
+    "Admin",
     "Consumer",
     "Producer",
     "RebalanceListener",

@@ -3,6 +3,7 @@
     what the user gave ── normalize ──> Config (canonical names, checked values, defaults)
                        ── producer_settings ──> ProducerSettings (typed, without contradictions)
                        ── consumer_settings ──> ConsumerSettings
+                       ── admin_settings ──> AdminSettings
     KEYS ── reference_page ──> docs/configuration.md
 
 Names and defaults are those of Kafka's Java client 4.x; where ours differ, the table says why.
@@ -12,6 +13,7 @@ Standard library only: nothing here knows the client that it configures.
 from __future__ import annotations
 
 from kafka_fast.config._address import Address, parse_addresses
+from kafka_fast.config._admin_settings import AdminSettings, admin_settings
 from kafka_fast.config._consumer_settings import (
     CLASSIC,
     CONSUMER_PROTOCOL,
@@ -58,6 +60,7 @@ __all__ = [
     "LATEST",
     "NONE",
     "Address",
+    "AdminSettings",
     "Alias",
     "CommonSettings",
     "Config",
@@ -74,6 +77,7 @@ __all__ = [
     "Store",
     "TlsSettings",
     "ValueKind",
+    "admin_settings",
     "as_written",
     "check_mapping",
     "conceal",

@@ -209,3 +209,9 @@ class ConsumerProperties(CommonProperties, total=False):
     allow_auto_create_topics: bool
     exclude_internal_topics: bool
     default_api_timeout_ms: int
+
+
+class AdminProperties(CommonProperties, total=False):
+    """What `Admin` takes."""
+
+    default_api_timeout_ms: int

@@ -1,4 +1,4 @@
-"""Translates between a consumer's planes; `net.client_carrier` does so for those of any client.
+"""Translates between a consumer's planes; `client_carrier` does so for those of any client.
 
 `_fetch_carrier` is made by a build, see `control.command_fields`.
 """
@@ -18,7 +18,7 @@ from kafka_fast.control.messages import DumpEvent
 from kafka_fast.dataplane.core._events import PlaneEvent
 from kafka_fast.dataplane.core.constructors import EventConstructors
 from kafka_fast.dataplane.fetch._streams import Streams
-from kafka_fast.net.client_carrier import NoQueues, TransportConstructors
+from kafka_fast.net.core.client_carrier import NoQueues, TransportConstructors
 
 
 class FetchConstructors(TransportConstructors, NoQueues):

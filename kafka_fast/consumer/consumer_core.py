@@ -7,8 +7,6 @@ the user's   reads through `reading`, asks through `queries` and `topics`, waits
 
 from __future__ import annotations
 
-import os
-import threading
 import warnings
 from contextlib import ExitStack
 
@@ -31,26 +29,21 @@ from kafka_fast.control.group.member import (
 )
 from kafka_fast.control.messages import DumpEvent
 from kafka_fast.dataplane.core._events import PlaneEvent
-from kafka_fast.errors import InternalError, UsageError
-from kafka_fast.net.client_core import ClientCore
+from kafka_fast.net.core.waiting_core import END_PATIENCE, WaitingCore
 from kafka_fast.net.host import ConsumerHost
 from kafka_fast.net.planes import consumer_plane, fetch_limits
-from kafka_fast.net.process import process_life
-from kafka_fast.net.process.detached import detached
 from kafka_fast.net.waiting.steps import Steps, Wait
 from kafka_fast.net.waiting.waits import Answer
 from kafka_fast.values import assert_never
 
-END_PATIENCE = 1.0
-"""Seconds that the end of the process waits for a thread of ours that a look-up blocks."""
 
-
-class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
+class ConsumerCore(WaitingCore[OwnCommand, OwnEvent]):
     """Both planes of one consumer. User's thread unless said otherwise."""
 
     kind = "consumer"
     control: ConsumerControl
     topics: ConsumerTopics
+    waits: Waits
     exit_patience = 1.0  # time for LeaveGroup to reach the coordinator
 
     def __init__(self, settings: ConsumerSettings, client_id: str, host: ConsumerHost) -> None:
@@ -61,11 +54,6 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
             client_id: sent in all requests.
             host: the world under this client.
         """
-        self.closed = False
-        """Whether the consumer is closed for users; its threads may still run."""
-        self.has_ended = False
-        """Whether the threads have ended, too."""
-        self._stopping = threading.RLock()  # reentrant: a signal handler may close
         self._was_member = False  # when the process began to end
         self._left: Answer[bool] | None = None  # the end of the process waits for this answer
         # A silent broker causes one trouble in at most this time: a timeout, then a reconnect.
@@ -109,12 +97,6 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
             lambda partition: self.control.status_of(partition, now)
         )
 
-    def check_open(self) -> None:
-        """Raise UsageError if the consumer is closed, or was inherited through a fork."""
-        if self.closed:
-            self.check_lives()
-            raise UsageError("the consumer is closed")
-
     # ---- the control thread ----
 
     def _read_event(self, event: PlaneEvent) -> ConsumerEvent | DumpEvent:
@@ -133,24 +115,7 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
         else:
             assert_never(command)
 
-    def _fail(self, failure: InternalError) -> None:
-        self.waits.fail_all(failure)
-
     # ---- the end ----
-
-    def close(self) -> None:
-        """End the threads. After an interruption, call this again. Any thread."""
-        if self.has_ended:
-            return
-        if os.getpid() != self.pid:
-            process_life.discard(self)
-            self.closed = self.has_ended = True
-            return
-        self._refuse()
-        if self._host.is_current:  # garbage collection may run on the control thread
-            self._end_detached()
-        else:
-            self._end()
 
     def abandon(self) -> None:
         """Stop the threads of a consumer that was collected without being closed; wait for nothing.
@@ -169,49 +134,6 @@ class ConsumerCore(ClientCore[OwnCommand, OwnEvent]):
             )
         finally:  # warnings may be errors
             self.end_in_background()
-
-    def end_in_background(self) -> None:
-        """Stop the threads, as `abandon` does, of a consumer that needs no goodbye."""
-        if not self.closed:
-            self._refuse()
-            self._end_detached()
-
-    def _refuse(self) -> None:
-        """End all waits; from here on the consumer is closed for users."""
-        self.closed = True
-        self.waits.end_all()
-        self.driver.wake()  # if a signal handler closes, this thread may be in a wait
-
-    def _end_detached(self) -> None:
-        """End in a thread of its own: this one must not wait for the control thread."""
-        try:
-            detached(self._end, "kf-close")(())
-        except RuntimeError:  # out of threads; or the interpreter ends, and `end_exit` came first
-            if not self._host.is_current:
-                self._end()
-
-    def _end(self, patience: float | None = None) -> None:
-        """End the threads.
-
-        Args:
-            patience: seconds to wait for another thread that does so, and for a look-up in place;
-                None: without limit.
-        """
-        if not self._stopping.acquire(timeout=-1 if patience is None else patience):
-            return
-        try:
-            if not self.has_ended:
-                self._host.stop(patience)
-                self.plane.shut_down()
-                process_life.discard(self)
-                self.has_ended = True  # last: after an interruption this is called again
-        finally:
-            self._stopping.release()
-
-    def mark_forked(self) -> None:
-        """Refuse all use in a forked child: no thread runs there, and locks may be held."""
-        self.closed = self.has_ended = True
-        super().mark_forked()
 
     # ---- the end of the process ----
 

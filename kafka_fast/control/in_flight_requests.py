@@ -185,9 +185,12 @@ class InFlightRequests:
             The version that was sent.
 
         Raises:
-            UnsupportedVersionError: the node and this client share no version of this API.
+            UnsupportedVersionError: the node and this client share no version of this API, or a
+                field is set that the version lacks.
+            TypeError, ValueError: a field's value does not fit its type.
         """
         version = link.versions.pick(type(body), max_version)
+        data = frame.encode_request(body, version, 0, self._client_id)
         token = self._take_token()
         self._in_flight[token] = _InFlightRequest(
             link,
@@ -199,7 +202,6 @@ class InFlightRequests:
             self.now,
             read_later=read_later,
         )
-        data = frame.encode_request(body, version, 0, self._client_id)
         self._commands.append(SendRaw(link.id, token, data, timeout))
         return version
 

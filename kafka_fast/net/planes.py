@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from kafka_fast.config import ConsumerSettings, ProducerSettings
+from kafka_fast.config import (
+    AdminSettings,
+    CommonSettings,
+    ConsumerSettings,
+    ProducerSettings,
+)
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.produce._queues import Queues
 
@@ -11,12 +16,12 @@ CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 def producer_plane(environment: Environment, settings: ProducerSettings) -> DataPlane:
     """Return a transport for a producer."""
-    return DataPlane(
-        environment,
-        max_frame=settings.receive_message_max_bytes,
-        request_timeout=settings.request_timeout,
-        max_idle=max(settings.connections_max_idle_ms, 0) / 1000,  # no limit: -1 in Kafka, 0 here
-    )
+    return _plane(environment, settings, settings.request_timeout)
+
+
+def admin_plane(environment: Environment, settings: AdminSettings) -> DataPlane:
+    """Return a transport for an admin client."""
+    return _plane(environment, settings, settings.request_timeout)
 
 
 def make_queues(plane: DataPlane, settings: ProducerSettings, client_id: str) -> Queues:
@@ -41,11 +46,15 @@ def make_queues(plane: DataPlane, settings: ProducerSettings, client_id: str) ->
 
 def consumer_plane(environment: Environment, settings: ConsumerSettings) -> DataPlane:
     """Return a transport for a consumer."""
+    return _plane(environment, settings, settings.fetch_timeout)
+
+
+def _plane(environment: Environment, settings: CommonSettings, timeout: float) -> DataPlane:
     return DataPlane(
         environment,
         max_frame=settings.receive_message_max_bytes,
-        request_timeout=settings.fetch_timeout,
-        max_idle=max(settings.connections_max_idle_ms, 0) / 1000,
+        request_timeout=timeout,
+        max_idle=max(settings.connections_max_idle_ms, 0) / 1000,  # no limit: -1 in Kafka, 0 here
     )
 
 

@@ -1,4 +1,4 @@
-"""Translates between a producer's planes; `net.client_carrier` does so for those of any client.
+"""Translates between a producer's planes; `client_carrier` does so for those of any client.
 
 `_produce_carrier` is made by a build, see `control.command_fields`.
 """
@@ -25,7 +25,7 @@ from kafka_fast.control.producer.producer_messages import (
 from kafka_fast.dataplane.core._events import PlaneEvent
 from kafka_fast.dataplane.core.constructors import EventConstructors
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.net.client_carrier import NoStreams, TransportConstructors
+from kafka_fast.net.core.client_carrier import NoStreams, TransportConstructors
 from kafka_fast.producer._produce_carrier import carry_produce
 from kafka_fast.values import assert_never
 

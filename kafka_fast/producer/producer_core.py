@@ -33,7 +33,7 @@ from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import DeliveryError, InternalError, Outcome
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import ClientLog, count_of
-from kafka_fast.net.client_core import ClientCore
+from kafka_fast.net.core.client_core import ClientCore
 from kafka_fast.net.host import ProducerHost
 from kafka_fast.net.planes import make_queues, producer_plane
 from kafka_fast.net.process import process_life

@@ -15,16 +15,12 @@ from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.group.member import TopicFailed
 from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata.cluster import Cluster
-from kafka_fast.control.metadata.metadata import ClusterChanges
+from kafka_fast.control.metadata.metadata import GETS_ROUND, ClusterChanges
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LongWait, Waiting, get_logger
 
 logger = get_logger("kafka_fast.consumer")
-
-GETS_ROUND = 3.0
-"""Seconds for which brokers may deny a topic that was just created. They hear of it one after the
-other, and a broker that creates a topic on a request denies it in the answer to that request."""
 
 
 class Topics:

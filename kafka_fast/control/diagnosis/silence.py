@@ -117,10 +117,10 @@ def topic_wait(
     return "; ".join([f"no metadata of topic {topic!r} yet", *(reason.text for reason in reasons)])
 
 
-def of_several(found: Iterable[tuple[TopicPartition, Reason]]) -> Reason:
-    """Return the reasons of several partitions as one: the first few, and the first cause."""
+def of_several(found: Iterable[tuple[object, Reason]]) -> Reason:
+    """Return the reasons of several partitions or others as one: a few, and the first cause."""
     reasons = list(found)
     return Reason(
-        some_of((f"{partition} ({reason.text})" for partition, reason in reasons), REASONS),
+        some_of((f"{name} ({reason.text})" for name, reason in reasons), REASONS),
         next((reason.cause for _, reason in reasons if reason.cause is not None), None),
     )

@@ -44,6 +44,10 @@ NO_TOPIC_ID = bytes(16)
 FIRST_RELIABLE_EPOCH_VERSION = 9
 """In answers below this Metadata version, leader epochs may be outdated."""
 
+GETS_ROUND = 3.0
+"""Seconds for which brokers may deny a topic that was just created. They hear of it one after the
+other, and a broker that creates a topic on a request denies it in the answer to that request."""
+
 
 class Endpoint(Protocol):
     """A broker as Metadata, Produce and Fetch answers describe it."""

@@ -123,6 +123,17 @@ class Call(ABC, Generic[K, V]):
         """Return how an item ends without being sent; None: send it."""
         return None
 
+    def unsupported(self, item: K, version: int) -> KafkaError | None:
+        """Return why an item cannot be asked in this version of the API; None: it can."""
+        return None
+
+    def unsendable(self, error: Exception) -> KafkaError:
+        """Return why the items fail whose request could not be built or encoded.
+
+        Here the error is raised again: what goes into a request of ours fits.
+        """
+        raise error
+
     @abstractmethod
     def build(self, items: Sequence[K], version: int) -> Request:
         """Return the request for these items."""

@@ -270,15 +270,21 @@ class Requester:
                 else:
                     self._fail(call, item, error, now)
             return
-        to_send = [item for item in items if self._is_to_be_sent(call, item, link, now)]
+        to_send = [item for item in items if self._is_to_be_sent(call, item, link, version, now)]
         most = call.call.max_items(version) or len(items)
         for first in range(0, len(to_send), most):
             self._send(call, link, version, to_send[first : first + most], now)
 
-    def _is_to_be_sent(self, call: OpenCall[K, V], item: Item[K], link: Link, now: float) -> bool:
+    def _is_to_be_sent(
+        self, call: OpenCall[K, V], item: Item[K], link: Link, version: int, now: float
+    ) -> bool:
         """Tell whether to send an item: it may have ended meanwhile, or end without being sent."""
         if call.items.get(item.key) is not item:
             return False  # a handler of another item's end has discarded it
+        error = call.call.unsupported(item.key, version)
+        if error is not None:  # another try would end the same way
+            self._fail(call, item, error, now)
+            return False
         meaning = call.call.settle_unsent(item.key, now)
         if meaning is not None:
             self._settle(call, item, meaning, link, now)
@@ -287,21 +293,26 @@ class Requester:
     def _send(
         self, call: OpenCall[K, V], link: Link, version: int, items: list[Item[K]], now: float
     ) -> None:
-        request = call.call.build([item.key for item in items], version)
         sent = Try(link, version, [(item, item.round) for item in items])
+        try:
+            self._requests.send_request(
+                link,
+                call.call.build([item.key for item in items], version),
+                call.call.response_class,
+                lambda answer, then: self._handle_answer(call, sent, answer, then),
+                lambda error, then: self._handle_lost(call, sent, error, then),
+                timeout=call.call.timeout,
+                max_version=version,
+                read_later=call.call.read_later,
+            )
+        except Exception as error:  # noqa: BLE001  the call says whose fault it is
+            refusal = call.call.unsendable(error)
+            for item in items:
+                self._fail(call, item, refusal, now)
+            return
         for item in items:
             item.begin_try(link, now + call.call.beside_after)
             call.unsent.pop(item.key, None)
-        self._requests.send_request(
-            link,
-            request,
-            call.call.response_class,
-            lambda answer, then: self._handle_answer(call, sent, answer, then),
-            lambda error, then: self._handle_lost(call, sent, error, then),
-            timeout=call.call.timeout,
-            max_version=version,
-            read_later=call.call.read_later,
-        )
 
     # ---- in ----
 

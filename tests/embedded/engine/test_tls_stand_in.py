@@ -13,7 +13,7 @@ from kafka_fast.control.messages import RawResponse, SendRaw
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net._transport_carrier import carry_transport
-from kafka_fast.net.client_carrier import read_event
+from kafka_fast.net.core.client_carrier import read_event
 from kafka_fast.testing._tls_stand_in import TlsStandIn
 from tests.waiting import eventually
 

@@ -11,8 +11,9 @@ import pytest
 
 from kafka_fast.config import consumer_settings, producer_settings
 from kafka_fast.consumer.consumer_core import ConsumerCore
-from kafka_fast.net import client_core, threaded_host
-from kafka_fast.net.client_core import ClientCore
+from kafka_fast.net import threaded_host
+from kafka_fast.net.core import client_core
+from kafka_fast.net.core.client_core import ClientCore
 from kafka_fast.net.process import process_life
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.producer import producer_core

@@ -16,7 +16,7 @@ from kafka_fast.control.messages import LinkClosed, RawResponse, SendRaw
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net._transport_carrier import carry_transport
-from kafka_fast.net.client_carrier import read_event
+from kafka_fast.net.core.client_carrier import read_event
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls.connector import TlsConnector
 from kafka_fast.testing.certificates import Certificate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kafka_fast.control.consumer.consumer_messages import (
     PartitionFailed,
 )
-from kafka_fast.control.consumer.topics import GETS_ROUND
 from kafka_fast.control.messages import TopicSettled
+from kafka_fast.control.metadata.metadata import GETS_ROUND
 from kafka_fast.errors import (
     ErrorCode,
     TopicAuthorizationFailed,

@@ -18,7 +18,7 @@ from kafka_fast.control.consumer import consumer_messages as fetch
 from kafka_fast.control.producer import producer_messages as produce
 from kafka_fast.errors import InternalError
 from kafka_fast.net._transport_carrier import carry_transport
-from kafka_fast.net.client_carrier import TransportConstructors
+from kafka_fast.net.core.client_carrier import TransportConstructors
 from kafka_fast.producer._produce_carrier import carry_produce
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig
 from tests.unit.dataplane.rig import Rig

@@ -20,7 +20,7 @@ from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import InternalError
 from kafka_fast.net.calls import AT_ONCE
-from kafka_fast.net.client_core import BREATH, EVENTS_AT_ONCE, ClientCore
+from kafka_fast.net.core.client_core import BREATH, EVENTS_AT_ONCE, ClientCore
 from kafka_fast.net.host import Addresses
 from kafka_fast.net.process import process_life
 from kafka_fast.net.waiting.callers import Callers, ThreadCallers

@@ -41,7 +41,7 @@ from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.errors import InternalError, UsageError
 from kafka_fast.net._transport_carrier import carry_transport
 from kafka_fast.net.calls import AT_ONCE, Calls
-from kafka_fast.net.dump import LinkDump
+from kafka_fast.net.core.dump import LinkDump
 from kafka_fast.net.host import Addresses, Host
 from kafka_fast.net.process import process_life
 from kafka_fast.net.waiting.steps import Steps

@@ -1,0 +1,27 @@
+"""The admin client: describes and changes a cluster's topics, groups, access, and so on."""
+
+from __future__ import annotations
+
+from kafka_fast.admin.client import Admin
+from kafka_fast.admin.result import AdminResult
+from kafka_fast.control.admin.types.acls import AclOperation
+from kafka_fast.control.admin.types.topics import (
+    CreatedTopic,
+    NewPartitions,
+    NewTopic,
+    TopicDescription,
+    TopicListing,
+    TopicPartitionInfo,
+)
+
+__all__ = [
+    "AclOperation",
+    "Admin",
+    "AdminResult",
+    "CreatedTopic",
+    "NewPartitions",
+    "NewTopic",
+    "TopicDescription",
+    "TopicListing",
+    "TopicPartitionInfo",
+]

@@ -1,0 +1,105 @@
+"""How a user's call becomes an operation, and its results come back: as steps, for all callers.
+
+Thread: the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TypeVar
+
+from kafka_fast.admin.admin_core import AdminCore
+from kafka_fast.admin.result import AdminResult
+from kafka_fast.config import AdminSettings
+from kafka_fast.control.admin.admin_control import RunningOperation
+from kafka_fast.control.admin.operation import ONLY, Operation, OperationResults
+from kafka_fast.control.diagnosis.troubles import Reason
+from kafka_fast.errors import fresh_copy
+from kafka_fast.instants import NEVER
+from kafka_fast.net.waiting.steps import InThread, Steps
+from kafka_fast.net.waiting.waits import Answer
+from kafka_fast.times import timeout_seconds
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+FOREVER = 1e9
+
+
+class AdminSteps:
+    """Runs the operations of one admin client's users."""
+
+    def __init__(self, core: AdminCore, settings: AdminSettings) -> None:
+        """Bind to one client.
+
+        Args:
+            core: carries operations out.
+            settings: the client's configuration.
+        """
+        self._core = core
+        self._settings = settings
+
+    def deadline(self, timeout: float | None) -> float:
+        """Return when a call must end; None: default.api.timeout.ms from now."""
+        limit = self._settings.default_api_timeout if timeout is None else timeout_seconds(timeout)
+        return self._core.now() + min(limit, FOREVER)
+
+    def run_items(
+        self, operation: Operation[K, V], timeout: float | None
+    ) -> Steps[AdminResult[K, V]]:
+        """Carry an operation out, and return what became of each item.
+
+        Raises:
+            AuthenticationError, TlsError: a node refuses this client.
+            UsageError: the client is closed.
+            WakeupError: it was closed meanwhile.
+        """
+        results = yield from self.results(operation, self.deadline(timeout))
+        return AdminResult(operation.name, results)
+
+    def run_one(self, operation: Operation[str, V], timeout: float | None) -> Steps[V]:
+        """Carry out an operation that has one item, and return its value; errors are raised.
+
+        Raises:
+            KafkaError: the operation has failed, or as in `run_items`.
+        """
+        results = yield from self.results(operation, self.deadline(timeout))
+        error = results.errors.get(ONLY)
+        if error is not None:
+            raise fresh_copy(error)
+        return results.values[ONLY]
+
+    def results(self, operation: Operation[K, V], deadline: float) -> Steps[OperationResults[K, V]]:
+        """Carry an operation out, and return its results. After an interruption it is given up."""
+        core = self._core
+        core.check_open()
+        core.check_lives()
+        answer: Answer[OperationResults[K, V]] = Answer()
+        running: list[RunningOperation] = []
+
+        def begin(now: float) -> None:
+            started = core.control.run_operation(operation, deadline, answer.set, now)
+            if started is not None:
+                running.append(started)
+
+        def cancel(now: float) -> None:
+            for started in running:
+                started.cancel()
+
+        def missing() -> Reason | None:
+            return running[0].missing() if running else None
+
+        core.call(begin)
+        try:
+            # Its items end at the deadline, each with the reason why it has no answer.
+            results = yield from core.waits.wait(answer, NEVER, operation.name, missing=missing)
+        except BaseException:
+            core.call(cancel)
+            raise
+        if results.no_nodes is not None:
+            raise fresh_copy(results.no_nodes)
+        return results
+
+    def close(self) -> Steps[None]:
+        """End the client's threads. They end even if the caller is interrupted."""
+        yield InThread(self._core.close)

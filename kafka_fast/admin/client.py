@@ -1,0 +1,80 @@
+"""The public class `Admin`: the admin client for callers that block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from kafka_fast.admin.admin_core import AdminCore
+from kafka_fast.admin.base import AdminBase
+from kafka_fast.admin.calls.topics import TopicCalls
+from kafka_fast.net.threaded_host import ThreadedHost
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from kafka_fast.config import AdminSettings
+    from kafka_fast.config.properties import AdminProperties
+
+
+class Admin(TopicCalls, AdminBase):
+    """Describes and changes a cluster. Thread-safe.
+
+    A call about several things returns an AdminResult: a value or an error for each of them. A call
+    about one thing returns its value, or raises. Names are those of Kafka's Java client, in
+    snake_case.
+
+    Examples:
+        >>> with Admin({"bootstrap.servers": "localhost:9092"}) as admin:
+        ...     admin.create_topics([NewTopic("orders", 6)]).raise_first()
+        ...     print(sorted(admin.list_topics()))
+
+    Args:
+        config: Java's property names, dotted or with underscores; see the configuration page.
+        **properties: the same properties as keywords, such as `client_id=...`.
+
+    Raises:
+        ConfigError: a property is unknown, out of range or contradicts another.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, object] | None = None,
+        **properties: Unpack[AdminProperties],
+    ) -> None:
+        try:
+            super().__init__(config, properties)
+        finally:
+            del config, properties  # a traceback that has this frame shows no secret
+
+    def _make_core(self, settings: AdminSettings) -> AdminCore:
+        """Return the core; the simulation overrides this to give it another host."""
+        return AdminCore(settings, self.client_id, ThreadedHost(settings))
+
+    # ---- the end ----
+
+    def debug_dump(self, timeout: float = 5.0) -> str:
+        """Return what this client waits for and did lately, as text for a bug report.
+
+        Connections that do not answer within `timeout` seconds are missing.
+        """
+        return self._core.driver.run(self._core.debug_dump(timeout))
+
+    def close(self) -> None:
+        """Stop. Calls that wait end with a WakeupError. A second call does nothing."""
+        self._finalizer.detach()
+        self._core.driver.run(self._steps.close())
+
+    def __enter__(self) -> Self:
+        """Return the client itself; leaving the block closes it."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()

@@ -1,0 +1,141 @@
+"""The admin client's control plane: carries out operations. Sans-I/O.
+
+    users' operations ──────────┐                     ┌─► commands for the data plane
+    sockets, look-ups, time ────┼─► AdminControl ─────┼─► sockets and look-ups for the host
+    events of the data plane ───┘                     └─► results, for the users
+
+Beyond what every client's control plane does, it only starts operations, and ends those that ask
+about topics that do not exist.
+
+Thread: control, unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, NoReturn, TypeVar
+
+from kafka_fast.config import AdminSettings
+from kafka_fast.control.admin.absent_topics import AbsentTopics
+from kafka_fast.control.admin.operation import Operation, OperationResults
+from kafka_fast.control.authentication.mechanism import Mechanism
+from kafka_fast.control.client_control import ClientControl
+from kafka_fast.control.diagnosis.silence import of_several
+from kafka_fast.control.diagnosis.troubles import Reason
+from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.metadata import ClusterChanges
+from kafka_fast.control.requests.open_call import OpenCall
+from kafka_fast.control.requests.targets import Leaders
+from kafka_fast.errors import KafkaError, fresh_copy
+from kafka_fast.logs import count_of, get_logger, some_of
+from kafka_fast.values import assert_never
+
+logger = get_logger("kafka_fast.admin")
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+TOPIC_IDLE = 10.0
+"""Seconds for which the metadata of a topic are kept that no operation asks about."""
+
+
+class RunningOperation:
+    """An operation that was started, for its user's thread."""
+
+    def __init__(self, opened: OpenCall[Any, Any]) -> None:
+        """Take its call."""
+        self._opened = opened
+
+    def missing(self) -> Reason:
+        """Return what the operation waits for. Any thread."""
+        asked = ((str(key), self._opened.why_waiting(key)) for key in self._opened)
+        return of_several((name, reason) for name, reason in asked if reason is not None)
+
+    def cancel(self) -> None:
+        """Give it up: nobody waits for its results any more. Control thread."""
+        self._opened.cancel()
+
+
+class AdminControl(ClientControl[AdminSettings, NoReturn, NoReturn]):
+    """Policy of one admin client. Control thread only."""
+
+    kind = "admin"
+    logger = logger
+
+    def __init__(
+        self,
+        settings: AdminSettings,
+        client_id: str,
+        random: Callable[[], float],
+        wall_ms: Callable[[], int],
+        mechanism: Mechanism | None = None,
+    ) -> None:
+        """Make the parts; no broker is contacted yet.
+
+        Args:
+            settings: the client's configuration.
+            client_id: of all requests.
+            random: returns a float in [0, 1).
+            wall_ms: returns the Unix time in ms.
+            mechanism: for the login over each connection; None: there is none.
+        """
+        cluster = Cluster(settings, random, max_idle=TOPIC_IDLE, allow_auto_create_topics=False)
+        super().__init__(settings, client_id, random, wall_ms, cluster, mechanism=mechanism)
+        self._absent = AbsentTopics(cluster, self.requester)
+        self._open: dict[OpenCall[Any, Any], None] = {}
+
+    # ---- operations ----
+
+    def run_operation(
+        self,
+        operation: Operation[K, V],
+        deadline: float,
+        done: Callable[[OperationResults[K, V] | KafkaError], None],
+        now: float,
+    ) -> RunningOperation | None:
+        """Start an operation; None: it has failed at once.
+
+        Args:
+            operation: one that was not run before.
+            deadline: when the items that are still open fail.
+            done: called with the results, or with why this client cannot go on. Once.
+            now: the time.
+        """
+        if self.fatal is not None:
+            done(fresh_copy(self.fatal))
+            return None
+        operation.begin(self.context.settings.request_timeout, done)
+        opened = self.requester.open_call(operation, operation.items, deadline=deadline)
+        self._open[opened] = None
+        if isinstance(operation.target, Leaders):
+            leaders_call: OpenCall[Any, V] = opened
+            self._absent.watch_operation(leaders_call, now)
+        return RunningOperation(opened)
+
+    def touch_topics(self, now: float) -> None:
+        """Keep the metadata of the topics that operations wait for."""
+        self._absent.touch_topics(now)
+
+    # ---- what every client's control plane asks of its own parts ----
+
+    def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
+        """Do nothing: the requester reads the cluster itself."""
+
+    def _tick(self, now: float) -> None:
+        self._absent.tick(now)
+        for opened in [opened for opened in self._open if not opened.is_open]:
+            del self._open[opened]
+
+    def _next_deadline(self) -> float:
+        return self._absent.next_deadline()
+
+    def _handle_own(self, event: NoReturn, now: float) -> None:
+        assert_never(event)
+
+    def _describe_own(self, now: float) -> list[str]:
+        return [
+            f"{opened.call.api}: {count_of(len(opened), 'item')} open "
+            f"({some_of([str(key) for key in opened])})"
+            for opened in list(self._open)
+            if opened.is_open
+        ]

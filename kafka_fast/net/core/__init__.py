@@ -1,0 +1,1 @@
+"""What every client consists of: both planes, and the messages between them."""
