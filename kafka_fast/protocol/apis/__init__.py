@@ -1,9 +1,11 @@
 """One module per API, in a folder per subject: the tables of its request and its response.
 
-    cluster        brokers, versions, coordinators      groups         classic, KIP-848, offsets
-    topics         topics and partitions                share_groups   KIP-932
-    configs        what is configured                   security       logins, ACLs, credentials
-    records        records in and out, offsets          telemetry      KIP-714
+    cluster        nodes, versions, coordinators        groups           classic, KIP-848, offsets
+    topics         topics and partitions                share_groups     KIP-932
+    log_dirs       where replicas are stored            streams_groups   KIP-1071
+    configs        what is configured                   security         logins, ACLs, credentials
+    client_quotas  who may use how much                 tokens           to log in with, KIP-48
+    records        records in and out, offsets          telemetry        KIP-714
     transactions   producer ids, transactions
 
 An API belongs here as soon as a module below defines its request and response: nothing lists the
@@ -12,7 +14,8 @@ otherwise all of them, once.
 
 Messages and their structs have the names of Apache's definitions, so
 `apis.records.produce.TopicProduceData` is what the Java client knows by that name. A struct name
-that request and response both use has the message's name in front: `ShareFetchRequestFetchTopic`.
+that request and response both use has the message's name in front:
+`DescribeQuorumRequestTopicData`.
 """
 
 from __future__ import annotations

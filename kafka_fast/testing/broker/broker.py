@@ -468,8 +468,7 @@ def _client_id_in(frame: bytes) -> str | None:
 
 
 def _not_offered(header: RequestHeader) -> str:
-    name = handlers.NOT_OFFERED.get(header.api_key) or api_name(header.api_key)
-    return f"{name} v{header.version} is not offered here"
+    return f"{api_name(header.api_key)} v{header.version} is not offered here"
 
 
 def _refusal_in(body: Any) -> str:

@@ -1,6 +1,6 @@
-"""Numbers and names of APIs, and the versions of older Kafkas that a broker may pass for.
+"""Numbers of APIs, and the versions of older Kafkas that a broker may pass for.
 
-What a broker offers is in `handlers`: `OFFERED`, `NOT_OFFERED`.
+What a broker offers is in `handlers`: `OFFERED`.
 """
 
 from __future__ import annotations
@@ -30,56 +30,6 @@ DESCRIBE_CONFIGS = 32
 SASL_AUTHENTICATE = 36
 CONSUMER_GROUP_HEARTBEAT = 68
 CONSUMER_GROUP_DESCRIBE = 69
-
-# APIs of Kafka 4.4 for clients beside those above. The log names those that have no handler here.
-FURTHER_APIS: Mapping[int, str] = {
-    16: "ListGroups",
-    24: "AddPartitionsToTxn",
-    25: "AddOffsetsToTxn",
-    26: "EndTxn",
-    28: "TxnOffsetCommit",
-    29: "DescribeAcls",
-    30: "CreateAcls",
-    31: "DeleteAcls",
-    33: "AlterConfigs",
-    34: "AlterReplicaLogDirs",
-    35: "DescribeLogDirs",
-    37: "CreatePartitions",
-    38: "CreateDelegationToken",
-    39: "RenewDelegationToken",
-    40: "ExpireDelegationToken",
-    41: "DescribeDelegationToken",
-    42: "DeleteGroups",
-    43: "ElectLeaders",
-    44: "IncrementalAlterConfigs",
-    45: "AlterPartitionReassignments",
-    46: "ListPartitionReassignments",
-    47: "OffsetDelete",
-    48: "DescribeClientQuotas",
-    49: "AlterClientQuotas",
-    50: "DescribeUserScramCredentials",
-    51: "AlterUserScramCredentials",
-    55: "DescribeQuorum",
-    57: "UpdateFeatures",
-    60: "DescribeCluster",
-    61: "DescribeProducers",
-    64: "UnregisterBroker",
-    65: "DescribeTransactions",
-    66: "ListTransactions",
-    71: "GetTelemetrySubscriptions",
-    72: "PushTelemetry",
-    74: "ListConfigResources",
-    75: "DescribeTopicPartitions",
-    76: "ShareGroupHeartbeat",
-    77: "ShareGroupDescribe",
-    78: "ShareFetch",
-    79: "ShareAcknowledge",
-    88: "StreamsGroupHeartbeat",
-    89: "StreamsGroupDescribe",
-    90: "DescribeShareGroupOffsets",
-    91: "AlterShareGroupOffsets",
-    92: "DeleteShareGroupOffsets",
-}
 
 # For Faults.limit_versions: the highest versions of older brokers.
 KAFKA_2_1: Mapping[int, tuple[int, int]] = {

@@ -1,1 +1,1 @@
-"""Which brokers there are, what they speak, and which of them coordinates."""
+"""Which brokers and controllers there are, what they speak, and which of them coordinates."""

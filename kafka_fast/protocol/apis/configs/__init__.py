@@ -1,1 +1,1 @@
-"""What topics and brokers are set to."""
+"""What topics, brokers and other resources are set to."""

@@ -1,1 +1,1 @@
-"""Topics and their partitions: created, deleted, cut."""
+"""Topics and their partitions: created, described, moved, cut, deleted."""

@@ -17,11 +17,10 @@ from kafka_fast.testing.broker import registry
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.handlers.cluster import api_versions
 from kafka_fast.testing.broker.registry import HANDLERS
-from kafka_fast.testing.broker.versions import API_VERSIONS, FURTHER_APIS
+from kafka_fast.testing.broker.versions import API_VERSIONS
 
 __all__ = [
     "HANDLERS",
-    "NOT_OFFERED",
     "OFFERED",
     "answers_any_version",
     "offered_versions",
@@ -33,10 +32,6 @@ for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
 
 # API key -> lowest and highest version that is answered, as in Kafka 4.4.
 OFFERED: Mapping[int, tuple[int, int]] = dict(sorted(registry.OFFERED.items()))
-# API key -> name of an API of Kafka 4.4 for clients that this broker lacks.
-NOT_OFFERED: Mapping[int, str] = {
-    api_key: name for api_key, name in FURTHER_APIS.items() if api_key not in OFFERED
-}
 
 
 def offered_versions(api_key: int, faults: Faults) -> tuple[int, int] | None:

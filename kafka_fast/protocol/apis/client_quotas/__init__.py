@@ -1,0 +1,1 @@
+"""Quotas of users, clients and addresses (KIP-546)."""

@@ -1,0 +1,19 @@
+"""UnregisterBroker (64): remove a broker that is gone from the cluster's metadata."""
+
+from __future__ import annotations
+
+from kafka_fast.protocol.schema import Request, Response, int16, int32, string
+
+
+class UnregisterBrokerRequest(Request, api_key=64, versions="0", flexible="0+"):
+    """The broker to remove."""
+
+    broker_id: int = int32("0+")
+
+
+class UnregisterBrokerResponse(Response, api_key=64, versions="0", flexible="0+"):
+    """Whether it was removed."""
+
+    throttle_time_ms: int = int32("0+")
+    error_code: int = int16("0+")
+    error_message: str | None = string("0+", nullable="0+")

@@ -1,0 +1,1 @@
+"""Log directories of brokers: what they hold, and moves between them."""
