@@ -108,8 +108,8 @@ class Field:
     """One field of a struct, for all versions."""
 
     __slots__ = (
-        "default", "flexible", "ignorable", "item", "name", "nullable", "struct", "tag", "tagged",
-        "versions", "wire_type",
+        "default", "flexible", "ignorable", "item", "name", "nullable", "secret", "struct", "tag",
+        "tagged", "versions", "wire_type",
     )  # fmt: skip
 
     def __init__(
@@ -125,6 +125,7 @@ class Field:
         tag: int = -1,
         tagged: str = "none",
         flexible: str | None = None,
+        secret: bool = False,
     ) -> None:
         self.name = ""
         self.wire_type = wire_type
@@ -138,6 +139,7 @@ class Field:
         self.tagged = parse_versions(tagged)
         # None: compact in flexible versions of the message.
         self.flexible = None if flexible is None else parse_versions(flexible)
+        self.secret = secret  # no `repr` shows the value
 
     def in_version(self, version: int, flexible: bool, label: str) -> VersionedField:
         """Return this field's form in one version."""
@@ -173,7 +175,7 @@ class WireType:
 
         Keywords: `nullable`, `tagged` and `flexible` are ranges of versions, `tag` is a number,
         `default` a value (None is allowed). `ignorable` says that a version without the field may
-        drop it.
+        drop it, `secret` that the value may be a password and is not for logs.
         """
         return Field(self, where, **options)
 
@@ -260,6 +262,8 @@ class Struct(metaclass=StructType):
                 continue
             if field.wire_type in (bytes_, records):
                 value = f"<{len(value)} bytes>" if value is not None else None
+            elif field.secret and value is not None:
+                value = "<hidden>"
             elif field.wire_type is uuid:
                 value = value.hex()
             else:

@@ -18,12 +18,26 @@ import pytest
 from kafka_fast.errors import error_name
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_keys, api_name, request_class, response_class
-from kafka_fast.protocol.apis.cluster import api_versions, find_coordinator, metadata
+from kafka_fast.protocol.apis.client_quotas import alter_client_quotas, describe_client_quotas
+from kafka_fast.protocol.apis.cluster import (
+    api_versions,
+    describe_cluster,
+    describe_quorum,
+    find_coordinator,
+    metadata,
+)
+from kafka_fast.protocol.apis.configs import incremental_alter_configs
 from kafka_fast.protocol.apis.groups import join_group, offset_commit, offset_fetch
+from kafka_fast.protocol.apis.log_dirs import describe_log_dirs
 from kafka_fast.protocol.apis.records import fetch, list_offsets, offset_for_leader_epoch, produce
 from kafka_fast.protocol.apis.security import describe_acls
-from kafka_fast.protocol.apis.topics import create_topics, delete_topics
-from kafka_fast.protocol.apis.transactions import init_producer_id
+from kafka_fast.protocol.apis.topics import (
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_topic_partitions,
+)
+from kafka_fast.protocol.apis.transactions import describe_producers, init_producer_id
 from kafka_fast.protocol.schema import Message, Request, Struct
 from kafka_fast.protocol.versions import ApiVersions, retry_version
 from tests.waiting import eventually
@@ -120,6 +134,8 @@ def groups(version: int, topic: Topic) -> Request:
     return offset_fetch.OffsetFetchRequest(groups=[group])
 
 
+TOPIC = 2  # a type of resource
+
 #: API module -> request for (version, topic); the others are sent with every field at its default
 REQUESTS: dict[str, Callable[[int, Topic], Request]] = {
     "describe_acls": lambda version, topic: describe_acls.DescribeAclsRequest(
@@ -194,6 +210,67 @@ REQUESTS: dict[str, Callable[[int, Topic], Request]] = {
     "offset_fetch": groups,
     "join_group": lambda version, topic: join_group.JoinGroupRequest(
         group_id="g", session_timeout_ms=10_000, protocol_type="consumer"
+    ),
+    "describe_cluster": lambda version, topic: describe_cluster.DescribeClusterRequest(),
+    "describe_quorum": lambda version, topic: describe_quorum.DescribeQuorumRequest(
+        topics=[
+            describe_quorum.DescribeQuorumRequestTopicData(
+                topic_name="__cluster_metadata",
+                partitions=[describe_quorum.DescribeQuorumRequestPartitionData()],
+            )
+        ]
+    ),
+    "describe_log_dirs": lambda version, topic: describe_log_dirs.DescribeLogDirsRequest(
+        topics=[describe_log_dirs.DescribableLogDirTopic(topic=topic.name, partitions=[0])]
+    ),
+    "describe_producers": lambda version, topic: describe_producers.DescribeProducersRequest(
+        topics=[describe_producers.TopicRequest(name=topic.name, partition_indexes=[0])]
+    ),
+    "describe_topic_partitions": lambda version, topic: (
+        describe_topic_partitions.DescribeTopicPartitionsRequest(
+            topics=[describe_topic_partitions.TopicRequest(name=topic.name)]
+        )
+    ),
+    "create_partitions": lambda version, topic: create_partitions.CreatePartitionsRequest(
+        topics=[
+            create_partitions.CreatePartitionsTopic(name=topic.name, count=2, assignments=None)
+        ],
+        timeout_ms=10_000,
+        validate_only=True,
+    ),
+    "incremental_alter_configs": lambda version, topic: (
+        incremental_alter_configs.IncrementalAlterConfigsRequest(
+            resources=[
+                incremental_alter_configs.AlterConfigsResource(
+                    resource_type=TOPIC,
+                    resource_name=topic.name,
+                    configs=[
+                        incremental_alter_configs.AlterableConfig(name="retention.ms", value="1")
+                    ],
+                )
+            ],
+            validate_only=True,
+        )
+    ),
+    "describe_client_quotas": lambda version, topic: (
+        describe_client_quotas.DescribeClientQuotasRequest(
+            components=[
+                describe_client_quotas.ComponentData(entity_type="client-id", match="quoted")
+            ]
+        )
+    ),
+    "alter_client_quotas": lambda version, topic: alter_client_quotas.AlterClientQuotasRequest(
+        entries=[
+            alter_client_quotas.AlterClientQuotasRequestEntryData(
+                entity=[
+                    alter_client_quotas.AlterClientQuotasRequestEntityData(
+                        entity_type="client-id", entity_name="quoted"
+                    )
+                ],
+                ops=[alter_client_quotas.OpData(key="producer_byte_rate", value=1.5e9)],
+            )
+        ],
+        validate_only=True,
     ),
 }
 

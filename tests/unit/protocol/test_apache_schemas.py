@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import errors
+from kafka_fast.protocol.apis import api_keys, request_class
 from kafka_fast.protocol.schema import (
     NO_VERSIONS,
     Field,
@@ -113,6 +114,26 @@ def test_a_table_is_apaches_definition(cls, definitions):
         assert cls.stable == cls.versions.high - unstable
     common = {struct["name"]: struct["fields"] for struct in theirs.get("commonStructs", [])}
     assert compare(cls, theirs["fields"], common, cls.__name__) >= len(theirs["fields"])
+
+
+COORDINATORS = {
+    "InitializeShareGroupStateRequest",
+    "ReadShareGroupStateRequest",
+    "WriteShareGroupStateRequest",
+    "DeleteShareGroupStateRequest",
+    "ReadShareGroupStateSummaryRequest",
+}
+"""What brokers ask each other: where a share group goes on is kept by another coordinator."""
+
+
+def test_every_request_to_a_broker_has_a_table(definitions):
+    theirs = [load(definitions, path.stem) for path in definitions.glob("*Request.json")]
+    accepted = {
+        request["name"]
+        for request in theirs
+        if request["validVersions"] != "none" and "broker" in request["listeners"]
+    }
+    assert accepted - COORDINATORS == {request_class(key).__name__ for key in api_keys()}
 
 
 JAVA = """

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol.apis import api_keys, api_name, request_class, response_class
+from kafka_fast.protocol.apis.configs import alter_configs, incremental_alter_configs
 from kafka_fast.protocol.apis.records.produce import (
     LeaderIdAndEpoch,
     PartitionProduceData,
@@ -112,6 +113,15 @@ def test_repr_shows_what_is_set_and_never_bytes():
     assert repr(PartitionProduceData(records=b"abc")) == "PartitionProduceData(records=<3 bytes>)"
     text = repr(SaslAuthenticateRequest(auth_bytes=b"\0user\0secret"))
     assert text == "SaslAuthenticateRequest(auth_bytes=<12 bytes>)"
+
+
+@pytest.mark.parametrize("api", [alter_configs, incremental_alter_configs])
+def test_repr_hides_what_a_setting_is_set_to(api):
+    setting = api.AlterableConfig(name="ssl.keystore.password", value="hunter2")
+    assert repr(setting) == "AlterableConfig(name='ssl.keystore.password', value=<hidden>)"
+    assert "hunter2" not in repr(api.AlterConfigsResource(configs=[setting]))
+    setting.value = None
+    assert repr(setting) == "AlterableConfig(name='ssl.keystore.password', value=None)"
 
 
 def test_a_version_that_does_not_exist():

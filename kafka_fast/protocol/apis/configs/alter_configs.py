@@ -23,7 +23,7 @@ class AlterableConfig(Struct):
     """An entry of `AlterConfigsResource.configs`."""
 
     name: str = string("0+")
-    value: str | None = string("0+", nullable="0+")
+    value: str | None = string("0+", nullable="0+", secret=True)
 
 
 class AlterConfigsResource(Struct):

@@ -23,7 +23,7 @@ class AlterableConfig(Struct):
 
     name: str = string("0+")
     config_operation: int = int8("0+")
-    value: str | None = string("0+", nullable="0+")
+    value: str | None = string("0+", nullable="0+", secret=True)
 
 
 class AlterConfigsResource(Struct):
