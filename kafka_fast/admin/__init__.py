@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.admin.client import Admin
-from kafka_fast.admin.result import AdminResult
+from kafka_fast.admin.result import AdminResult, NodesResult
 from kafka_fast.control.admin.types.acls import AclOperation
 from kafka_fast.control.admin.types.topics import (
     CreatedTopic,
@@ -21,6 +21,7 @@ __all__ = [
     "CreatedTopic",
     "NewPartitions",
     "NewTopic",
+    "NodesResult",
     "TopicDescription",
     "TopicListing",
     "TopicPartitionInfo",

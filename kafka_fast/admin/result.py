@@ -1,9 +1,9 @@
-"""`AdminResult`: what became of each thing that a call of `Admin` was about."""
+"""What calls of `Admin` return that are about several things: values, and errors beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_fast.control.admin.operation import OperationResults
 from kafka_fast.errors import KafkaError, fresh_copy
@@ -18,7 +18,62 @@ V_co = TypeVar("V_co", covariant=True)
 _log = get_logger("kafka_fast.admin")
 
 
-class AdminResult(Mapping[K, V_co]):
+class _Result(Mapping[K, V_co]):
+    """Values, with errors that somebody is to look at."""
+
+    __slots__ = ("_count", "_errors", "_is_seen", "_name", "_values", "throttle_time_ms")
+
+    def __init__(
+        self,
+        name: str,
+        values: Mapping[K, V_co],
+        errors: Mapping[Any, KafkaError],
+        *,
+        count: int,
+        throttle_time_ms: int,
+    ) -> None:
+        """Take what a call has brought.
+
+        Args:
+            name: of the method, for the log.
+            values: by item.
+            errors: by what has failed.
+            count: how many could have failed.
+            throttle_time_ms: for how long brokers asked this client to wait.
+        """
+        self._name = name
+        self._values = values
+        self._errors = errors
+        self._count = count
+        self._is_seen = not errors
+        self.throttle_time_ms = throttle_time_ms
+        """The longest time for which a broker asked this client to wait, because of a quota."""
+
+    def raise_first(self) -> Self:
+        """Raise the first error; return the result if there is none."""
+        self._is_seen = True
+        for error in self._errors.values():
+            raise fresh_copy(error)
+        return self
+
+    def __repr__(self) -> str:
+        failed = f", {len(self._errors)} failed" if self._errors else ""
+        return f"<{type(self).__name__} of {self._name}: {len(self._values)} values{failed}>"
+
+    def __del__(self) -> None:
+        """Log the errors that nobody has looked for."""
+        if getattr(self, "_is_seen", True):
+            return
+        _log.error(
+            "%s: %d of %d failed, and nobody has looked for the errors: %s",
+            self._name,
+            len(self._errors),
+            self._count,
+            some_of(self._errors.values()),
+        )
+
+
+class AdminResult(_Result[K, V_co]):
     """A value or a typed error for each item of a call, in the order in which they were given.
 
     `result[key]` returns the item's value, or raises its error. So do `items()`, `values()` and
@@ -34,7 +89,7 @@ class AdminResult(Mapping[K, V_co]):
         6
     """
 
-    __slots__ = ("_errors", "_is_seen", "_keys", "_name", "_values", "throttle_time_ms")
+    __slots__ = ("_keys",)
 
     def __init__(self, name: str, results: OperationResults[K, V_co]) -> None:
         """Take the results of an operation.
@@ -43,30 +98,26 @@ class AdminResult(Mapping[K, V_co]):
             name: of the method, for the log.
             results: item by item.
         """
-        self._name = name
-        self._keys = tuple(results.keys)
-        self._values = results.values
-        self._errors = results.errors
-        self._is_seen = not results.errors
-        self.throttle_time_ms: int = results.throttle_time_ms
-        """The longest time for which a broker asked this client to wait, because of a quota."""
+        keys = tuple(results.keys)
+        super().__init__(
+            name,
+            {key: results.values[key] for key in keys if key in results.values},
+            {key: results.errors[key] for key in keys if key in results.errors},
+            count=len(keys),
+            throttle_time_ms=results.throttle_time_ms,
+        )
+        self._keys = keys
 
     @property
     def errors(self) -> dict[K, KafkaError]:
         """The items that have failed, with their errors."""
         self._is_seen = True
-        return {key: self._errors[key] for key in self._keys if key in self._errors}
+        return dict(self._errors)
 
     @property
     def succeeded(self) -> dict[K, V_co]:
         """The other items, with their values."""
-        return {key: self._values[key] for key in self._keys if key in self._values}
-
-    def raise_first(self) -> Self:
-        """Raise the error of the first item that has failed; return the result if none has."""
-        for error in self.errors.values():
-            raise fresh_copy(error)
-        return self
+        return dict(self._values)
 
     def __getitem__(self, key: K) -> V_co:
         """Return an item's value.
@@ -93,18 +144,48 @@ class AdminResult(Mapping[K, V_co]):
         """Return the number of items, also of those that have failed."""
         return len(self._keys)
 
-    def __repr__(self) -> str:
-        failed = f", {len(self._errors)} failed" if self._errors else ""
-        return f"<AdminResult of {self._name}: {len(self._values)} succeeded{failed}>"
 
-    def __del__(self) -> None:
-        """Log the errors that nobody has looked for."""
-        if getattr(self, "_is_seen", True):
-            return
-        _log.error(
-            "%s: %d of %d failed, and nobody has looked for the errors: %s",
-            self._name,
-            len(self._errors),
-            len(self._keys),
-            some_of(self._errors.values()),
+class NodesResult(_Result[K, V_co]):
+    """What the nodes of a cluster answered, as one mapping; and the errors of nodes that did not.
+
+    If `errors` has a node, what only that node knows is missing. A result with errors that is
+    dropped before anybody has looked for them is logged.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, name: str, values: Mapping[K, V_co], results: OperationResults[int, Any]
+    ) -> None:
+        """Take what was made of the answers.
+
+        Args:
+            name: of the method, for the log.
+            values: from all nodes that have answered.
+            results: of the nodes.
+        """
+        super().__init__(
+            name,
+            values,
+            results.errors,
+            count=len(results.keys),
+            throttle_time_ms=results.throttle_time_ms,
         )
+
+    @property
+    def errors(self) -> dict[int, KafkaError]:
+        """The ids of the nodes that have not answered, with their errors."""
+        self._is_seen = True
+        return dict(self._errors)
+
+    def __getitem__(self, key: K) -> V_co:
+        """Return a value; KeyError if no node has told it."""
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[K]:
+        """Iterate over what the nodes have told."""
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        """Return how much the nodes have told."""
+        return len(self._values)
