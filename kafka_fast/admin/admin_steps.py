@@ -96,6 +96,7 @@ class AdminSteps:
         except BaseException:
             core.call(cancel)
             raise
+        results.client_id = core.client_id
         if results.no_nodes is not None:
             raise fresh_copy(results.no_nodes)
         return results

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_fast.control.admin.operation import OperationResults
 from kafka_fast.errors import KafkaError, fresh_copy
-from kafka_fast.logs import get_logger, some_of
+from kafka_fast.logs import ClientLog, some_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -15,38 +15,30 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 V_co = TypeVar("V_co", covariant=True)
 
-_log = get_logger("kafka_fast.admin")
-
-
 class _Result(Mapping[K, V_co]):
     """Values, with errors that somebody is to look at."""
 
-    __slots__ = ("_count", "_errors", "_is_seen", "_name", "_values", "throttle_time_ms")
+    __slots__ = ("_errors", "_is_seen", "_name", "_results", "_values", "throttle_time_ms")
 
     def __init__(
         self,
         name: str,
         values: Mapping[K, V_co],
-        errors: Mapping[Any, KafkaError],
-        *,
-        count: int,
-        throttle_time_ms: int,
+        results: OperationResults[Any, Any],
     ) -> None:
         """Take what a call has brought.
 
         Args:
             name: of the method, for the log.
-            values: by item.
-            errors: by what has failed.
-            count: how many could have failed.
-            throttle_time_ms: for how long brokers asked this client to wait.
+            values: what was made of the answers.
+            results: of the operation.
         """
         self._name = name
         self._values = values
-        self._errors = errors
-        self._count = count
-        self._is_seen = not errors
-        self.throttle_time_ms = throttle_time_ms
+        self._results = results
+        self._errors = {key: results.errors[key] for key in results.keys if key in results.errors}
+        self._is_seen = not self._errors
+        self.throttle_time_ms: int = results.throttle_time_ms
         """The longest time for which a broker asked this client to wait, because of a quota."""
 
     def raise_first(self) -> Self:
@@ -64,11 +56,11 @@ class _Result(Mapping[K, V_co]):
         """Log the errors that nobody has looked for."""
         if getattr(self, "_is_seen", True):
             return
-        _log.error(
+        ClientLog("kafka_fast.admin", self._results.client_id).error(
             "%s: %d of %d failed, and nobody has looked for the errors: %s",
             self._name,
             len(self._errors),
-            self._count,
+            len(self._results.keys),
             some_of(self._errors.values()),
         )
 
@@ -89,7 +81,7 @@ class AdminResult(_Result[K, V_co]):
         6
     """
 
-    __slots__ = ("_keys",)
+    __slots__ = ()
 
     def __init__(self, name: str, results: OperationResults[K, V_co]) -> None:
         """Take the results of an operation.
@@ -98,15 +90,8 @@ class AdminResult(_Result[K, V_co]):
             name: of the method, for the log.
             results: item by item.
         """
-        keys = tuple(results.keys)
-        super().__init__(
-            name,
-            {key: results.values[key] for key in keys if key in results.values},
-            {key: results.errors[key] for key in keys if key in results.errors},
-            count=len(keys),
-            throttle_time_ms=results.throttle_time_ms,
-        )
-        self._keys = keys
+        values = {key: results.values[key] for key in results.keys if key in results.values}
+        super().__init__(name, values, results)
 
     @property
     def errors(self) -> dict[K, KafkaError]:
@@ -138,11 +123,11 @@ class AdminResult(_Result[K, V_co]):
 
     def __iter__(self) -> Iterator[K]:
         """Iterate over all items, also those that have failed."""
-        return iter(self._keys)
+        return iter(self._results.keys)
 
     def __len__(self) -> int:
         """Return the number of items, also of those that have failed."""
-        return len(self._keys)
+        return len(self._results.keys)
 
 
 class NodesResult(_Result[K, V_co]):
@@ -153,24 +138,6 @@ class NodesResult(_Result[K, V_co]):
     """
 
     __slots__ = ()
-
-    def __init__(
-        self, name: str, values: Mapping[K, V_co], results: OperationResults[int, Any]
-    ) -> None:
-        """Take what was made of the answers.
-
-        Args:
-            name: of the method, for the log.
-            values: from all nodes that have answered.
-            results: of the nodes.
-        """
-        super().__init__(
-            name,
-            values,
-            results.errors,
-            count=len(results.keys),
-            throttle_time_ms=results.throttle_time_ms,
-        )
 
     @property
     def errors(self) -> dict[int, KafkaError]:

@@ -60,6 +60,8 @@ class OperationResults(Value, Generic[K, V], frozen=False, eq=False):
     """Why the other items have no answer."""
     no_nodes: KafkaError | None = None
     """Why an operation of all nodes has asked none: the metadata named none in time."""
+    client_id: str = ""
+    """The client's, for the log."""
     throttle_time_ms: int = 0
     """The longest time for which a broker asked this client to wait, because of a quota."""
 

@@ -16,6 +16,7 @@ import pytest
 import kafka_fast
 from kafka_fast.config import (
     KEYS,
+    AdminSettings,
     CommonSettings,
     ConsumerSettings,
     OidcSettings,
@@ -71,6 +72,7 @@ def has_one_value(field: str) -> bool:
         Store,
         TlsSettings,
         CommonSettings,
+        AdminSettings,
         ProducerSettings,
         ConsumerSettings,
     ],
