@@ -18,6 +18,7 @@ from kafka_fast.aio.room_line import RoomLines
 from kafka_fast.config import ProducerSettings
 from kafka_fast.errors import KafkaError, WouldWaitError
 from kafka_fast.instants import NEVER
+from kafka_fast.net.process.daemon_threads import daemon_threads
 from kafka_fast.net.waiting.looping import LoopDriver
 from kafka_fast.net.waiting.steps import Invoke, Steps, YieldToLoop
 from kafka_fast.peer_names import AIO_PRODUCER, AIO_PRODUCER_ARGUMENTS
@@ -119,7 +120,7 @@ class Producer(ProducerBase, AsyncSender):
     ) -> DeliveryFuture:
         """Send a record, after the waits that it needs."""
         callback = self._callbacks.in_this_loop(on_delivery)
-        await self._driver.yield_if_due()
+        await self._begin_send()
         accumulator = self._accumulator
         if isinstance(topic, str):
             topic = str.__str__(topic)  # the value of a member of an Enum
@@ -140,6 +141,12 @@ class Producer(ProducerBase, AsyncSender):
             return await self._send_at_the_head(record, wait)
         finally:
             line.leave_line(place)
+
+    async def _begin_send(self) -> None:
+        """Let other tasks run if they are due; stand still if the process ends in this moment."""
+        await self._driver.yield_if_due()
+        if self._core.queues.refuses:
+            await daemon_threads.hold_task()
 
     async def _send_at_the_head(self, record: tuple[Any, ...], wait: RoomWait) -> DeliveryFuture:
         """Send a record as soon as there is room; there may be less than it seems."""
@@ -247,7 +254,7 @@ class Producer(ProducerBase, AsyncSender):
             UsageError: columns differ in length, a partition does not exist, the first record is
                 larger than buffer.memory, or the producer is closed; nothing was accepted.
         """
-        await self._driver.yield_if_due()
+        await self._begin_send()
         return await self._driver.run(
             self._accumulator._many(topic, values, keys, partitions, timestamps_ms, headers)
         )
@@ -289,7 +296,7 @@ class Producer(ProducerBase, AsyncSender):
                 before its own were accepted, and flush raises what becomes of them.
             KafkaTimeoutError: as for `send_many`.
         """
-        await self._driver.yield_if_due()
+        await self._begin_send()
         return await self._driver.run(
             self._accumulator._table(topic, data, value, key, headers, partition, timestamp)
         )

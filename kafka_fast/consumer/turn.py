@@ -14,6 +14,7 @@ import threading
 
 from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError, UsageError, WakeupError
+from kafka_fast.net.process.daemon_threads import daemon_threads
 from kafka_fast.net.waiting.callers import Caller
 from kafka_fast.net.waiting.steps import Steps, Wait
 
@@ -66,6 +67,7 @@ class Turn:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._release()
         if self._core.closed and isinstance(error, INTERRUPTED):
+            daemon_threads.hold_daemon()
             raise WakeupError("the consumer was closed meanwhile") from error
 
     def _take(self) -> bool:

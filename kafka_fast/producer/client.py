@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_fast._hints import hint_at_arguments, hint_at_names
 from kafka_fast.errors import KafkaError
+from kafka_fast.net.process.daemon_threads import daemon_threads
 from kafka_fast.peer_names import BULK_ARGUMENTS, PRODUCER, PRODUCER_ARGUMENTS
 from kafka_fast.producer.base import (
     OnDelivery,
@@ -72,6 +73,7 @@ class Producer(ProducerBase, BulkAccumulator):
             )
             undo.pop_all()
         core.origin = self._origin
+        core.queues.before_refusal = daemon_threads.hold_daemon
 
     # ---- called by the compiled base class ----
 

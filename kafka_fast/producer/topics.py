@@ -95,8 +95,7 @@ class ProducerTopics(TopicWaits):
         self._call(lambda now: self._control.give_up_topic(topic))
 
     def _check(self) -> None:
-        if self._queues.dead:
-            raise UsageError("the producer was closed")
+        self._queues.check_lives()
 
     def _ends(self) -> Callable[[], bool]:
         return lambda: self._queues.dead

@@ -84,7 +84,7 @@ cdef class AsyncSender:
     cdef bint may_send(self) noexcept:
         """Return whether a record may be taken in the first step of its `send`."""
         return (not self.runs_users_code and self.has_room_for_all()
-                and not self.is_share_over())
+                and not self.is_share_over() and not self.accumulator._queues.refuses)
 
     def _may_go_on(self):
         """Return whether a send may try without waiting in a line."""

@@ -40,6 +40,8 @@ cdef class Queues:
     cdef public bint told  # the user has heard of the records that `shut_down` failed
     cdef readonly bint refuses  # closing: no record is accepted any more
     cdef readonly object refusal  # what sends raise then; None: that the producer is closed
+    # Called before a caller gets the error that the producer is closed; None: nothing is called
+    cdef public object before_refusal
     # Starts the thread that runs callbacks, before the first is registered; None: nothing to start
     cdef public object callback_starter
     cdef public object loop_bridge  # (event loop) -> its LoopWaits, see _awaiting; None: none waits
@@ -50,6 +52,7 @@ cdef class Queues:
     cdef public unsigned long callback_thread
     cdef object __weakref__
 
+    cdef int prepare_refusal(self) except -1
     cdef kf_queue* queue(self, int64_t queue_id) except NULL
     cdef TopicQueues find_topic(self, str name)
 

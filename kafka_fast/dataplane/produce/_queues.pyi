@@ -21,6 +21,7 @@ class Queues:
     refusal: Exception | None
     reporter: Callable[[tuple[Queues]], object] | None
     callback_starter: Callable[[], object] | None
+    before_refusal: Callable[[], object] | None
     callback_thread: int
     loop_bridge: Callable[[asyncio.AbstractEventLoop], object] | None
     guide: object

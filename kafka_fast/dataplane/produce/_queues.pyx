@@ -209,6 +209,7 @@ cdef class Queues:
         """Raise UsageError if nothing will be delivered any more."""
         self.check_owner()
         if self.plane.dead:
+            self.prepare_refusal()
             raise UsageError("this producer does not run any more: nothing will be delivered")
 
     def check_may_wait(self):
@@ -232,7 +233,14 @@ cdef class Queues:
         self.check_owner()
         if self.refusal is not None:
             raise fresh_copy(self.refusal)
+        self.prepare_refusal()
         raise UsageError("the producer is closed")
+
+    cdef int prepare_refusal(self) except -1:
+        if (self.before_refusal is not None
+                and PyThread_get_thread_ident() != self.callback_thread):
+            self.before_refusal()
+        return 0
 
     def mark_inherited(self):
         """Note that this process is a child of the plane's: everything here refuses."""

@@ -20,6 +20,7 @@ from kafka_fast.errors import InternalError, UsageError
 from kafka_fast.net.core.client_core import ClientCore, CommandT, EventT
 from kafka_fast.net.host import Host
 from kafka_fast.net.process import process_life
+from kafka_fast.net.process.daemon_threads import daemon_threads
 from kafka_fast.net.process.detached import detached
 from kafka_fast.net.waiting.waits import ClientWaits
 
@@ -49,9 +50,13 @@ class WaitingCore(ClientCore[CommandT, EventT]):
         self._stopping = threading.RLock()  # reentrant: a signal handler may close
 
     def check_open(self) -> None:
-        """Raise UsageError if the client is closed, or was inherited through a fork."""
+        """Raise UsageError if the client is closed, or was inherited through a fork.
+
+        A daemon thread stands still instead if the end of the process has closed the client.
+        """
         if self.closed:
             self.check_lives()
+            daemon_threads.hold_daemon()
             raise UsageError(f"the {self.kind} is closed")
 
     def _fail(self, failure: InternalError) -> None:

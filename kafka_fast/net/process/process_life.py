@@ -1,6 +1,7 @@
 """Clients that are still open when the process ends or forks.
 
     exit ─► end_clients: all begin at the same time ─► each is waited for ─► each gives up the rest
+             (a daemon thread whose call is refused stands still: `daemon_threads`)
          ─► after_clients: what was lost is told ─► threads that were just started have run
          ─► the interpreter's end ─► the exit status
     fork ─► the child's inherited clients refuse everything
@@ -27,6 +28,7 @@ from typing import NoReturn, Protocol
 
 from kafka_fast.net import _exit_status
 from kafka_fast.net.process import _detached
+from kafka_fast.net.process.daemon_threads import daemon_threads
 from kafka_fast.net.process.registry import Registry
 
 LOG_AFTER = 3.0
@@ -106,6 +108,7 @@ def end_clients() -> None:
     began = time.monotonic()
     why = "the wait for their delivery was interrupted as the process ended"
     try:
+        daemon_threads.begin_end()
         for core in cores:
             core.begin_exit()
         for core in cores:
@@ -115,7 +118,8 @@ def end_clients() -> None:
         _ignore_ctrl_c()
     finally:
         with ExitStack() as steps:  # whatever one of them raises, the others are done as well
-            steps.callback(_detached.wait_for_starts, START_PATIENCE)  # the first comes last
+            steps.callback(daemon_threads.clients_ended)  # the first comes last
+            steps.callback(_detached.wait_for_starts, START_PATIENCE)
             for step in after_clients:
                 steps.callback(step)
             for core in cores:
@@ -168,6 +172,7 @@ def _wait_for(core: Mortal, began: float) -> None:
 
 def _mark_forked() -> None:
     _detached.forget_starts()
+    daemon_threads.forget_end()
     for core in living:
         core.mark_forked()
     living.clear()

@@ -18,6 +18,7 @@ from kafka_fast.control.diagnosis.troubles import Reason, timeout_error
 from kafka_fast.control.view import RefusalWatch, View
 from kafka_fast.errors import InternalError, KafkaError, KafkaTimeoutError, WakeupError, fresh_copy
 from kafka_fast.logs import ClientLog, LongWait, Waiting, in_seconds
+from kafka_fast.net.process.daemon_threads import daemon_threads
 from kafka_fast.net.waiting.interruption import Interruption
 from kafka_fast.net.waiting.steps import Steps, Wait
 
@@ -222,8 +223,12 @@ class ClientWaits:
         """Raise WakeupError if another caller has ended the wait. Here: there is no such call."""
 
     def check_closed(self) -> None:
-        """Raise WakeupError if the client was closed, by a signal handler or a listener."""
+        """Raise WakeupError if the client was closed, by a signal handler or a listener.
+
+        A daemon thread stands still instead if the end of the process has closed the client.
+        """
         if self._is_closed:
+            daemon_threads.hold_daemon()
             raise WakeupError(f"the {self._view.kind} was closed meanwhile")
 
     def check_runs(self) -> None:
