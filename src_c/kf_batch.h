@@ -33,6 +33,7 @@ enum kf_local_error {
     KF_ERROR_EXPIRED = -101,   /* delivery.timeout.ms passed */
     KF_ERROR_CLOSED = -102,    /* the producer was closed */
     KF_ERROR_ABANDONED = -103, /* sequence could not be resolved */
+    KF_ERROR_STOPPED = -104,   /* the producer cannot go on; the control plane has the error */
 };
 
 enum kf_coding {

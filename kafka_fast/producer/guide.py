@@ -35,6 +35,7 @@ class Guide:
         self._causes = causes
         self._is_told = is_told
         self.explain = causes.explain
+        self.stop_reason = causes.of_stop
         self.is_collateral = is_collateral
         self.wrong_records = wrong_records
 

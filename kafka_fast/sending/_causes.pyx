@@ -67,6 +67,13 @@ cdef object expiry_of(kf_batch* batch, Queues queues, str topic, int32_t partiti
     return error
 
 
+cdef object stop_of(Queues queues, str where):
+    """Return the error after which the producer cannot go on, each time another object."""
+    cdef object fatal = None if queues.guide is None else queues.guide.stop_reason()
+    return (UsageError(f"{where} was given up: the producer cannot go on") if fatal is None
+            else fresh_copy(fatal))
+
+
 cdef bint is_collateral(kf_batch* batch, Queues queues, int32_t index) except -1:
     return (batch.detail != NULL and queues.guide is not None
             and queues.guide.is_collateral(detail_of(batch), index))
@@ -93,6 +100,8 @@ cdef object cause_of(kf_batch* batch, Queues queues, str topic, int32_t partitio
     if batch.error_code == KF_ERROR_ABANDONED:
         return broker_error(OUT_OF_ORDER_SEQUENCE_NUMBER,
                             f"{where} could not keep its place in the sequence")
+    if batch.error_code == KF_ERROR_STOPPED:
+        return stop_of(queues, where)
     return refusal_of(batch, queues, topic, partition, batch.error_code, index)
 
 

@@ -93,12 +93,6 @@ class Causes:
             has = count_of(count, "partition")
             text = f"topic {partition.topic!r} has {has} now, and none for a record of {partition}"
             return broker_error(code, text)
-        fatal = self._fatal()
-        if fatal is not None and code in (
-            ErrorCode.UNSUPPORTED_VERSION,
-            getattr(fatal, "code", None),
-        ):
-            return fatal if isinstance(fatal, BrokerError) else broker_error(code, str(fatal))
         if detail is not None:
             return told(code, partition, detail, index, records)
         trouble = self._connections.troubles.last_of(partition, since)
@@ -176,6 +170,10 @@ class Causes:
                 texts.append(other.text)
             cause = cause or other.cause
         return Reason("; ".join(texts), cause)
+
+    def of_stop(self) -> KafkaError | None:
+        """Return why the producer cannot go on; None: it can."""
+        return self._fatal()
 
     def explain(
         self,

@@ -56,7 +56,6 @@ from kafka_fast.control.producer.verdicts import (
 )
 from kafka_fast.errors import (
     ERRORS,
-    BrokerError,
     ErrorCode,
     KafkaError,
     ProtocolError,
@@ -236,7 +235,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
 
     def _want_route(self, queue_id: int, now: float) -> None:
         if self.fatal is not None:
-            self._commands.append(self._give_up(queue_id, self.fatal))
+            self._commands.append(self._give_up(queue_id))
             return
         self.routes.route_queue(queue_id)
         queue = self.routes.queue(queue_id)
@@ -361,16 +360,15 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
 
     def _stop(self, error: KafkaError) -> None:
         self._commands.append(RefuseRecords(error))
-        self._commands.extend(self._give_up(queue_id, error) for queue_id in self.routes.queue_ids)
+        self._commands.extend(self._give_up(queue_id) for queue_id in self.routes.queue_ids)
         for topic in sorted(self._awaited):
             self._commands.append(TopicSettled(topic, error))
         self._awaited.clear()
         self._waiting_for_epoch.clear()
 
-    def _give_up(self, queue_id: int, error: KafkaError) -> FailQueue:
-        """Return the command that fails the batches that wait in a queue."""
-        code = error.code if isinstance(error, BrokerError) else ErrorCode.UNSUPPORTED_VERSION
-        return FailQueue(queue_id, code)
+    def _give_up(self, queue_id: int) -> FailQueue:
+        """Return the command that fails the batches that wait in a queue, because of `fatal`."""
+        return FailQueue(queue_id, 0)
 
     # ---- failures ----
 
@@ -387,7 +385,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
             report, self._rules, now, leader_is_new=leader_is_new, split_size=split_size
         )
         if self.fatal is not None:
-            judgement.commands.append(self._give_up(queue.id, self.fatal))
+            judgement.commands.append(self._give_up(queue.id))
         elif judgement.bump and not self._begin_again(report, judgement, now, new):
             return
         self._new_leaders.discard(queue.id)

@@ -188,6 +188,7 @@ class FailQueue(Value):
 
     queue_id: QueueId
     error_code: Int32
+    """0: the producer cannot go on, and the error of that is told."""
 
 
 ProduceCommand: TypeAlias = (

@@ -106,6 +106,7 @@ cdef extern from "kf_queue.h" nogil:
         KF_ERROR_EXPIRED
         KF_ERROR_CLOSED
         KF_ERROR_ABANDONED
+        KF_ERROR_STOPPED
 
     enum kf_coding:
         KF_CODING_NONE

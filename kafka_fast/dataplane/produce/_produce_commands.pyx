@@ -199,20 +199,24 @@ cdef void on_thaw_queue(sender_state* state, kf_thaw_queue* command, double now)
 
 
 cdef void on_fail_queue(sender_state* state, kf_fail_queue* command, double now) noexcept nogil:
-    """Fail all batches of the queue that are in no request and with no compression thread."""
+    """Fail all batches of the queue that are in no request and with no compression thread.
+
+    Without a code they fail because the producer cannot go on.
+    """
     cdef kf_queue* queue = command.queue
     cdef kf_batch* batch = kf_queue_take_overdue(queue, ALL_TIMES)
     cdef kf_batch* following
+    cdef int32_t code = command.error_code if command.error_code != 0 else KF_ERROR_STOPPED
     while batch != NULL:
         following = batch.next
-        give_up(batch, command.error_code)
+        give_up(batch, code)
         batch = following
     while queue.coding != NULL and kf_get(&queue.coding.coding) != KF_CODING_SUBMITTED:
         batch = queue.coding
         queue.coding = batch.next
         queue.coding_count -= 1
-        give_up(batch, command.error_code)
+        give_up(batch, code)
     while (queue.unresolved != NULL
            and kf_get(&queue.unresolved.coding) != KF_CODING_SUBMITTED):
-        give_up(kf_queue_take_first(queue), command.error_code)
+        give_up(kf_queue_take_first(queue), code)
     place(state, queue, now)

@@ -26,6 +26,7 @@ from kafka_fast.errors import (
     RequestTimedOut,
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
+    UnsupportedVersionError,
     UsageError,
 )
 from kafka_fast.testing.broker.handlers import OFFERED
@@ -226,6 +227,24 @@ def test_a_fatal_error_is_raised_by_sends_and_ends_what_waits() -> None:
                         producer.send(topic, b"refused")
                     raised.append(caught.value)
                 assert len(set(map(id, raised))) == 3, "one object would gather tracebacks"
+
+
+def test_a_broker_that_has_lost_an_api_is_the_error_of_records_that_wait() -> None:
+    """Regression: the error's class was that of a broker's answer, which nobody has given."""
+    with EmbeddedKafka() as kafka:
+        kafka.create_topic("t")
+        kafka.faults.error(INIT_PRODUCER_ID, CoordinatorLoadInProgress)
+        properties = {"bootstrap.servers": kafka.bootstrap, "reconnect.backoff.ms": 10}
+        with Producer(properties) as producer:
+            future = producer.send("t", b"waits")
+            kafka.kill(1)
+            lacking = {api: offered for api, offered in OFFERED.items() if api != INIT_PRODUCER_ID}
+            kafka.faults.limit_versions(lacking)
+            kafka.restart(1)
+            failure = future.exception(TIMEOUT)
+            assert failure is not None
+            assert isinstance(failure.first, UnsupportedVersionError)
+            assert "InitProducerId" in str(failure.first)
 
 
 @pytest.mark.parametrize("waiting", [False, True], ids=["died before", "dies meanwhile"])

@@ -19,6 +19,7 @@ from kafka_fast.control.messages import (
 )
 from kafka_fast.control.producer.producer_control import ProducerControl
 from kafka_fast.control.producer.producer_messages import (
+    FailQueue,
     ProgramProduce,
     RefuseRecords,
     RestartTopic,
@@ -176,6 +177,8 @@ def test_a_link_that_cannot_carry_produce_requests_is_closed_and_the_reason_rais
     (refuse,) = [command for command in commands if isinstance(command, RefuseRecords)]
     assert isinstance(refuse.error, UnsupportedVersionError)
     assert "node 1" in str(refuse.error)
+    assert FailQueue(0, 0) in commands, "records that wait fail with the same error"
+    assert control.causes.of_stop() is refuse.error
     assert list(control.links.ready) == []
     control.handle_event(LinkClosed(link_id, CloseReason.BY_US, 0), 1.1)
     control.tick(60.0)
