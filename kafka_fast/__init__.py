@@ -16,6 +16,7 @@ from kafka_fast import errors
 from kafka_fast._lazy import lazily
 from kafka_fast._version import __version__
 from kafka_fast.errors import (
+    AssignorError,
     AuthenticationError,
     BrokerError,
     CommitFailedError,
@@ -115,6 +116,7 @@ else:
 
 __all__ = [
     "Admin",
+    "AssignorError",
     "AuthenticationError",
     "BatchFuture",
     "BatchResult",

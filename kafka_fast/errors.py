@@ -24,6 +24,7 @@
     ├── PositionError                         a partition cannot be read on from where it stands
     │   ├── NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError
     ├── CommitFailedError                     the group has moved on: others read these partitions
+    ├── AssignorError                         an assignor of the user's has failed
     ├── WakeupError                           another thread called wakeup() or close()
     └── DeliveryError                         records that were not, or maybe not, delivered
 
@@ -44,6 +45,7 @@ from kafka_fast._error_codes import FATAL, RETRY, STALE, ErrorCode
 __all__ = [
     "BROKER_ERRORS",
     "ERRORS",
+    "AssignorError",
     "AuthenticationError",
     "BrokerError",
     "CommitFailedError",
@@ -379,6 +381,10 @@ class LogTruncationError(PositionError):
 
 class CommitFailedError(KafkaError):
     """A commit was refused: the group has moved on, and others read these partitions now."""
+
+
+class AssignorError(KafkaError):
+    """An assignor of the user's has failed; its exception is the cause."""
 
 
 class WakeupError(KafkaError):

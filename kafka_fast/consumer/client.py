@@ -121,6 +121,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
             UsageError: nothing is subscribed or assigned.
             PositionError: a partition cannot be read on from its position; `seek` to go on.
             CorruptBatchError: a partition has a bad batch; the message says how to pass it.
+            AssignorError: an assignor of partition.assignment.strategy has failed.
             WakeupError: another thread called `wakeup` or `close`.
             KafkaError: the group does not accept this member, or a partition cannot be read.
         """

@@ -26,6 +26,7 @@ PLAIN = [
     errors.FrameTooLargeError,
     errors.UnsupportedVersionError,
     errors.SerializationError,
+    errors.AssignorError,
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_fast import Consumer, TopicPartition
 from kafka_fast.consumer import Assignor, GroupMember, GroupTopics
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import AssignorError
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import HEARTBEAT
 from tests.embedded.consuming import MakeConsumer, fill, partitions_of, poll_until
@@ -138,6 +138,6 @@ def test_nonsense_of_an_assignor_is_an_error_of_poll(
     topic = new_topic(kafka, "odd", 2)
     consumer = consumer_on(group_id=topic, partition_assignment_strategy=[Odd(result)])
     consumer.subscribe([topic])
-    with pytest.raises(KafkaError, match="the assignor 'odd' has failed"):
+    with pytest.raises(AssignorError, match="the assignor 'odd' has failed"):
         poll_until([consumer], lambda: False)
     assert len(consumer.partitions_for(topic, timeout=TIMEOUT)) == 2  # its threads go on

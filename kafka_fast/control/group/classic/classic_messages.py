@@ -63,7 +63,7 @@ def describe_member(
     """Return this member's metadata for each assignor. Any thread.
 
     Raises:
-        KafkaError: a user's assignor has failed.
+        AssignorError: a user's assignor has failed.
     """
     subscription = ConsumerProtocolSubscription(
         topics=sorted(state.topics),
