@@ -22,7 +22,7 @@
     ├── SerializationError                    a serializer, or a value that is not bytes
     │   └── RecordDeserializationError        a record that a consumer's deserializer refused
     ├── PositionError                         a partition cannot be read on from where it stands
-    │   ├── NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError
+    │   ├── NoOffsetForPartitionError, PositionOutOfRangeError, LogTruncationError
     ├── CommitFailedError                     the group has moved on: others read these partitions
     ├── AssignorError                         an assignor of the user's has failed
     ├── WakeupError                           another thread called wakeup() or close()
@@ -63,9 +63,9 @@ __all__ = [
     "MalformedError",
     "MissingPackageError",
     "NoOffsetForPartitionError",
-    "OffsetOutOfRangeError",
     "Outcome",
     "PositionError",
+    "PositionOutOfRangeError",
     "ProtocolError",
     "RecordDeserializationError",
     "SerializationError",
@@ -360,7 +360,7 @@ class NoOffsetForPartitionError(PositionError):
     """The group has no committed offset, and auto.offset.reset=none names no other start."""
 
 
-class OffsetOutOfRangeError(PositionError):
+class PositionOutOfRangeError(PositionError):
     """The log does not hold the position any more, or not yet, and auto.offset.reset is none."""
 
 

@@ -168,6 +168,8 @@ _ERRORS_MODULE: Names = {
     "NodeNotReadyError": _UNREACHABLE,
     "NotCoordinatorForGroupError": _CALLS_IT.format("NotCoordinator"),
     "NotLeaderForPartitionError": _CALLS_IT.format("NotLeaderOrFollower"),
+    "OffsetOutOfRangeError": "a broker's answer is OffsetOutOfRange; a consumer raises "
+    "PositionOutOfRangeError",
     "ProduceError": _CALLS_IT.format("DeliveryError"),
     "ProducerClosed": _MAYBE.format("UsageError"),
     "QuotaViolationError": "clients wait as long as a broker's quota asks for",

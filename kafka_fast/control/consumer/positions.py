@@ -34,7 +34,7 @@ from kafka_fast.errors import (
     KafkaError,
     LogTruncationError,
     NoOffsetForPartitionError,
-    OffsetOutOfRangeError,
+    PositionOutOfRangeError,
     UnsupportedVersionError,
 )
 from kafka_fast.logs import get_logger
@@ -273,7 +273,7 @@ def _no_position(partition: TopicPartition, out_of_range: int | None) -> KafkaEr
             topic=partition.topic,
             partition=partition.partition,
         )
-    return OffsetOutOfRangeError(
+    return PositionOutOfRangeError(
         f"offset {out_of_range} of {partition} is not in its log, and auto.offset.reset is none: "
         "seek to go on",
         topic=partition.topic,

@@ -22,7 +22,7 @@ from kafka_fast.errors import (
     CoordinatorLoadInProgress,
     NoOffsetForPartitionError,
     OffsetNotAvailable,
-    OffsetOutOfRangeError,
+    PositionOutOfRangeError,
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
 )
@@ -234,7 +234,7 @@ class TestResetting:
         assert offsets(consumer, 7) == list(range(3, 10))
         consumer.seek(one, 99)
         for _ in range(2):
-            with pytest.raises(OffsetOutOfRangeError) as caught:
+            with pytest.raises(PositionOutOfRangeError) as caught:
                 consumer.poll(TIMEOUT)
             assert (caught.value.partition, caught.value.offset) == (0, 99)
         consumer.seek_to_beginning(one)

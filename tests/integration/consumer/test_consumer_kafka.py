@@ -12,7 +12,11 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kafka_fast import Consumer, TopicPartition
 from kafka_fast.control.consumer import absent
-from kafka_fast.errors import InvalidSessionTimeout, OffsetOutOfRangeError, UnknownTopicOrPartition
+from kafka_fast.errors import (
+    InvalidSessionTimeout,
+    PositionOutOfRangeError,
+    UnknownTopicOrPartition,
+)
 from kafka_fast.records._consumer_record import ConsumerRecord
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from kafka_fast.types import OffsetAndMetadata
@@ -100,7 +104,7 @@ def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
     strict = make(auto_offset_reset="none")
     strict.assign([partition])
     strict.seek(partition, 10)
-    with pytest.raises(OffsetOutOfRangeError):
+    with pytest.raises(PositionOutOfRangeError):
         read(strict, 1)
     if consumer._core.control.cluster.topic_id(topic) is None:
         return  # before 2.8: nobody can tell a topic from a later one of its name

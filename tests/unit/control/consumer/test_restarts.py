@@ -21,7 +21,7 @@ from kafka_fast.control.consumer.partition import FetchState, Position
 from kafka_fast.control.diagnosis.troubles import SETTLING
 from kafka_fast.errors import (
     ErrorCode,
-    OffsetOutOfRangeError,
+    PositionOutOfRangeError,
     TopicAuthorizationFailed,
 )
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
@@ -129,7 +129,7 @@ def test_out_of_range_at_the_leader_follows_the_policy() -> None:
     machine.take(PartitionFailed)
     punt(machine, starts(machine)[0], 5000, OUT_OF_RANGE)
     (failed,) = machine.take(PartitionFailed)
-    assert isinstance(failed.error, OffsetOutOfRangeError)
+    assert isinstance(failed.error, PositionOutOfRangeError)
     assert (failed.error.offset, failed.seeks) == (5000, 1)
     assert machine.control.partitions[T0].state is FetchState.FAILED
 

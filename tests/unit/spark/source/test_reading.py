@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafka_fast.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicOrPartition
+from kafka_fast.errors import KafkaTimeoutError, PositionOutOfRangeError, UnknownTopicOrPartition
 from kafka_fast.spark.errors import DataLossError
 from kafka_fast.spark.source import reading
 from kafka_fast.spark.source.planning.ranges import OffsetRange
@@ -62,7 +62,7 @@ class FakeConsumer:
             if isinstance(self.log, Exception):
                 raise self.log
             if at not in self.log:
-                raise OffsetOutOfRangeError("gone", topic="t", partition=0, offset=at)
+                raise PositionOutOfRangeError("gone", topic="t", partition=0, offset=at)
             yield Step(min(at + 10, self.wanted.stop))
             if len(self.logs) > 1:
                 del self.logs[0]
