@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from kafka_fast.control.diagnosis.troubles import Reason, timeout_error
-from kafka_fast.control.producer.causes import Causes
+from kafka_fast.control.producer.causes import Causes, FailedBatch
 from kafka_fast.control.producer.refusals import is_collateral, wrong_records
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import KafkaTimeoutError
@@ -34,10 +35,21 @@ class Guide:
         self._log = ClientLog("kafka_fast.producer", client_id)
         self._causes = causes
         self._is_told = is_told
-        self.explain = causes.explain
         self.stop_reason = causes.of_stop
         self.is_collateral = is_collateral
         self.wrong_records = wrong_records
+
+    def explain(self, topic: str, partition: int, index: int, **facts: Any) -> Reason:
+        """Return what is known of a failure, for the error of a record's future.
+
+        Args:
+            topic: of the record.
+            partition: of the record.
+            index: the record's place in its batch, or ANY_RECORD.
+            **facts: the other fields of `FailedBatch`.
+        """
+        batch = FailedBatch(partition=TopicPartition(topic, partition), **facts)
+        return self._causes.explain(batch, index)
 
     def log_if_long(
         self,

@@ -36,9 +36,10 @@ cdef object explained(kf_batch* batch, Queues queues, str topic, int32_t partiti
     """
     if queues.guide is None:
         return "", None
-    reason = queues.guide.explain(topic, partition, code, batch.record_count, batch.wire_size,
-                                  batch.created, batch.failed_at, batch.tries > 0,
-                                  detail_of(batch), index)
+    reason = queues.guide.explain(topic, partition, index, code=code, records=batch.record_count,
+                                  size=batch.wire_size, began=batch.created,
+                                  failed_at=batch.failed_at, is_sent=batch.tries > 0,
+                                  detail=detail_of(batch))
     return reason.text, None if reason.cause is None else fresh_copy(reason.cause)
 
 

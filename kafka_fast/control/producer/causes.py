@@ -20,9 +20,31 @@ from kafka_fast.control.producer.refusals import ANY_RECORD, told
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, broker_error
 from kafka_fast.logs import count_of
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 GRACE = 1.0
 """Seconds that the report of a failure may come after the failure."""
+
+
+class FailedBatch(Value, kw_only=True):
+    """A record batch that was not delivered, as the data plane knows it."""
+
+    partition: TopicPartition
+    """Where it was to go."""
+    code: int
+    """The error code that its leader answered last; 0: none."""
+    records: int
+    """How many records are in it."""
+    size: int
+    """Its bytes in a request."""
+    began: float
+    """When it was begun."""
+    failed_at: float
+    """When its outcome was known."""
+    is_sent: bool
+    """Whether it was in a request."""
+    detail: bytes | None = None
+    """What its leader said, see `refusals`; None: nothing is kept."""
 
 
 class Causes:
@@ -52,51 +74,27 @@ class Causes:
         self._limits = limits
         self._fatal = fatal
 
-    def of_answer(
-        self,
-        partition: TopicPartition,
-        code: int,
-        records: int,
-        size: int,
-        since: float,
-        until: float,
-        detail: bytes | None = None,
-        index: int = ANY_RECORD,
-    ) -> BrokerError:
+    def of_answer(self, batch: FailedBatch, index: int = ANY_RECORD) -> BrokerError:
         """Return the error behind an answer of the partition's leader.
 
         Args:
-            partition: the partition of the batch.
-            code: the error code.
-            records: the number of records in the batch.
-            size: bytes of the batch in a request.
-            since: when the batch was begun.
-            until: when its outcome was known.
-            detail: of the refusal, see `refusals`; None: none is kept.
+            batch: has the code of that answer.
             index: the record's place in the batch.
         """
+        partition, code = batch.partition, batch.code
         if code in SETTINGS:
-            setting, limit = SETTINGS[code], self._limits.limit(partition.topic, code)
-            # A limit that is not smaller was changed since, or the broker means another limit.
-            allowed = "allows" if limit is None or limit >= size else f"({limit}) allows"
-            than = f"more than the topic's {setting} {allowed}"
-            if records == 1:
-                text = f"a record of {partition} takes {size} bytes in a batch of its own: {than}"
-            else:
-                text = (
-                    f"a batch of {records} records of {partition} takes {size} bytes: {than}; it "
-                    "is not split, because an earlier try that was not answered may be in the log"
-                )
-            return broker_error(code, text)
+            return broker_error(code, self._too_large(batch))
         count = self._cluster.partition_count(partition.topic) or 0
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and 0 < count <= partition.partition:
             has = count_of(count, "partition")
             text = f"topic {partition.topic!r} has {has} now, and none for a record of {partition}"
             return broker_error(code, text)
-        if detail is not None:
-            return told(code, partition, detail, index, records)
-        trouble = self._connections.troubles.last_of(partition, since)
-        error = None if trouble is None or trouble.began > until + GRACE else trouble.error
+        if batch.detail is not None:
+            return told(code, partition, batch.detail, index, batch.records)
+        trouble = self._connections.troubles.last_of(partition, batch.began)
+        error = None
+        if trouble is not None and trouble.began <= batch.failed_at + GRACE:
+            error = trouble.error
         # A batch that comes too early in the sequence was refused because another one was.
         if isinstance(error, BrokerError) and code in (
             error.code,
@@ -105,6 +103,20 @@ class Causes:
             return error
         return broker_error(
             code, f"a record of {partition} was refused: {described(code, 'Produce')}"
+        )
+
+    def _too_large(self, batch: FailedBatch) -> str:
+        """Return what to say of a batch that is larger than its topic takes."""
+        partition, size = batch.partition, batch.size
+        setting, limit = SETTINGS[batch.code], self._limits.limit(partition.topic, batch.code)
+        # A limit that is not smaller was changed since, or the broker means another limit.
+        allowed = "allows" if limit is None or limit >= size else f"({limit}) allows"
+        than = f"more than the topic's {setting} {allowed}"
+        if batch.records == 1:
+            return f"a record of {partition} takes {size} bytes in a batch of its own: {than}"
+        return (
+            f"a batch of {batch.records} records of {partition} takes {size} bytes: {than}; it is "
+            "not split, because an earlier try that was not answered may be in the log"
         )
 
     def of_silence(
@@ -175,35 +187,14 @@ class Causes:
         """Return why the producer cannot go on; None: it can."""
         return self._fatal()
 
-    def explain(
-        self,
-        topic: str,
-        partition: int,
-        code: int,
-        records: int,
-        size: int,
-        since: float,
-        until: float,
-        is_sent: bool,
-        detail: bytes | None,
-        index: int,
-    ) -> Reason:
+    def explain(self, batch: FailedBatch, index: int) -> Reason:
         """Return what is known of a failure, for the error of a record's future.
 
         Args:
-            topic: of the record.
-            partition: of the record.
-            code: the error code that its leader answered last; 0: none.
-            records: the number of records in the batch.
-            size: bytes of the batch in a request.
-            since: when the batch was begun.
-            until: when its outcome was known.
-            is_sent: the batch was in a request.
-            detail: what the verdict on the batch brought.
+            batch: the record's.
             index: the record's place in the batch, or ANY_RECORD.
         """
-        where = TopicPartition(topic, partition)
-        if code:
-            error = self.of_answer(where, code, records, size, since, until, detail, index)
+        if batch.code:
+            error = self.of_answer(batch, index)
             return Reason(str(error), error)
-        return self.of_silence(where, since, until, is_sent=is_sent)
+        return self.of_silence(batch.partition, batch.began, batch.failed_at, is_sent=batch.is_sent)

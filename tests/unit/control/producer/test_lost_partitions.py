@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_fast.config import producer_settings
+from kafka_fast.control.producer.causes import FailedBatch
 from kafka_fast.control.producer.lost_partitions import CONFIRMATIONS, LOST_PATIENCE
 from kafka_fast.control.producer.producer_control import ProducerControl
 from kafka_fast.control.producer.producer_messages import FailQueue, RouteQueue, RouteWanted
@@ -64,7 +65,16 @@ def test_records_of_a_lost_partition_fail_after_answers_that_agree(
     assert [record.getMessage() for record in caplog.records] == [
         "topic 't' has 2 partitions now: records of t-2, t-3 fail"
     ]
-    error = world.control.causes.of_answer(TopicPartition("t", 3), GONE, 1, 100, 0.0, 0.0)
+    batch = FailedBatch(
+        partition=TopicPartition("t", 3),
+        code=GONE,
+        records=1,
+        size=100,
+        began=0.0,
+        failed_at=0.0,
+        is_sent=False,
+    )
+    error = world.control.causes.of_answer(batch)
     assert str(error).endswith("topic 't' has 2 partitions now, and none for a record of t-3")
 
 

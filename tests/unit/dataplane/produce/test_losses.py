@@ -55,7 +55,7 @@ def interrupted(rig: Rig, *, times: int = 1) -> None:
     """Have the next errors that are made of a failure interrupted by Ctrl-C."""
     left = iter(range(times))
 
-    def explain(*facts: Any) -> Reason:
+    def explain(*of: Any, **facts: Any) -> Reason:
         if next(left, None) is not None:
             raise KeyboardInterrupt
         return Reason("", None)
@@ -247,7 +247,7 @@ def test_a_second_look_while_an_error_is_made_finds_nothing_to_tell() -> None:
     rig = prepared()
     counts: list[int] = []
 
-    def explain(*facts: Any) -> Reason:
+    def explain(*of: Any, **facts: Any) -> Reason:
         counts.append(lost_count(rig.queues))
         return Reason("", None)
 
