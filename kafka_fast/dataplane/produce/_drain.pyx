@@ -155,18 +155,45 @@ cdef bint make_room(kf_producer* producer, int count) noexcept nogil:
     return True
 
 
-cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept nogil:
-    """Take one batch from each ready queue until the request is full, and frame them."""
+cdef inline void begin_flight(kf_producer* producer, kf_batch* batch, double now) noexcept nogil:
+    """Number a batch that goes into a request, and count it."""
+    cdef kf_queue* queue = batch.queue
+    number(producer, queue, batch)
+    kf_set(&batch.state, KF_BATCH_IN_FLIGHT)
+    if kf_get(&queue.stalled):
+        kf_set(&queue.stalled, 0)
+    batch.attempts += 1
+    queue.in_flight += 1
+    if batch.attempts == 1:
+        kf_histogram_add(&producer.stats.queue_time, now - batch.created, 1e-6)
+        kf_histogram_add(&producer.stats.batch_bytes, <double>wire_size(batch), 1.0)
+
+
+cdef inline void undo_flight(kf_batch* batch, double now) noexcept nogil:
+    """Put a batch back for which there was no request: the machine is out of memory."""
+    batch.queue.in_flight -= 1
+    kf_set(&batch.state, KF_BATCH_WAITING)
+    kf_queue_return(batch.queue, batch)
+    batch.queue.not_before = now + RETRY_LATER
+
+
+cdef int take_batches(sender_state* state, kf_link* link, double now,
+                      int64_t* records) noexcept nogil:
+    """Take one batch from each ready queue into `scratch`, until a request is full.
+
+    Returns the number of batches. Their queues stand nowhere; `place` them.
+
+    Args:
+        records: becomes how many records are in them.
+    """
     cdef kf_producer* producer = state.plane.producer
-    cdef kf_request* request
     cdef kf_queue* queue
     cdef kf_queue* last = link.ready_last
     cdef kf_batch* batch
     cdef size_t size = 0
     cdef size_t limit
-    cdef int64_t records = 0
     cdef int count = 0
-    cdef int i
+    records[0] = 0
     while link.ready != NULL and size < producer.coalesce_bytes and count < REQUEST_BATCHES:
         queue = link.ready
         limit = producer.coalesce_bytes - size if count > 0 else <size_t>-1
@@ -177,35 +204,32 @@ cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept
         if batch == NULL:
             place(state, queue, now)
         else:
-            number(producer, queue, batch)
-            kf_set(&batch.state, KF_BATCH_IN_FLIGHT)
-            if kf_get(&queue.stalled):
-                kf_set(&queue.stalled, 0)
-            batch.attempts += 1
-            queue.in_flight += 1
-            if batch.attempts == 1:
-                kf_histogram_add(&producer.stats.queue_time, now - batch.created, 1e-6)
-                kf_histogram_add(&producer.stats.batch_bytes, <double>wire_size(batch), 1.0)
+            begin_flight(producer, batch, now)
             producer.scratch[count] = batch
             count += 1
             size += wire_size(batch)
-            records += batch.record_count
+            records[0] += batch.record_count
         if queue == last:
             break  # each ready queue was looked at once
+    return count
+
+
+cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept nogil:
+    """Take one batch from each ready queue until the request is full, and frame them."""
+    cdef kf_producer* producer = state.plane.producer
+    cdef int64_t records
+    cdef int count = take_batches(state, link, now, &records)
+    cdef kf_request* request
+    cdef int i
     if count == 0:
         return NULL
     request = build_request(producer, link, producer.scratch, count)
     for i in range(count):
-        batch = producer.scratch[i]
-        if request == NULL:  # out of memory: put the batch back
-            batch.queue.in_flight -= 1
-            kf_set(&batch.state, KF_BATCH_WAITING)
-            kf_queue_return(batch.queue, batch)
-            batch.queue.not_before = now + RETRY_LATER
-        place(state, batch.queue, now)
-    if request != NULL:
-        if records >= PACED_RECORDS:
-            link.paced_until = now + PACE
+        if request == NULL:
+            undo_flight(producer.scratch[i], now)
+        place(state, producer.scratch[i].queue, now)
+    if request != NULL and records >= PACED_RECORDS:
+        link.paced_until = now + PACE
     return request
 
 
