@@ -89,10 +89,10 @@ class Try(Value, Generic[K], eq=False):
 class Keeper(Protocol):
     """What `OpenCall` needs of the requester."""
 
-    def keep_open(self, call: OpenCall[K, V]) -> None:
+    def keep_open(self, opened: OpenCall[K, V]) -> None:
         """Keep a call among the open ones, if it has an item."""
 
-    def why_waiting(self, call: OpenCall[K, V], key: K) -> Reason | None:
+    def why_waiting(self, opened: OpenCall[K, V], key: K) -> Reason | None:
         """Return why an item is still open; None if it is not. Any thread."""
 
 

@@ -1,6 +1,6 @@
 """Sends calls to their targets until they are answered, refused, given up or too late.
 
-    begin(call, items) ─► waiting ── tick: a link leads there ─► in flight ── Done ──► done
+    open_call(call, items) ► waiting ── tick: a link leads there ─► in flight ── Done ──► done
                              ▲  ▲                                   │  │
                              │  └── Retry, Refresh, FindAgain ──────┘  └── Refused, ─► failed
                              └───── the connection broke ───────────┘      too late
@@ -94,44 +94,44 @@ class Requester:
         or a link that opened will bring the next tick.
         """
         deadline = self.coordinators.next_deadline()
-        for call in self._open:
-            if any(True for _ in self._ended_by_deadline(call)) or call.is_spreading:
-                deadline = min(deadline, call.deadline)
+        for opened in self._open:
+            if any(True for _ in self._ended_by_deadline(opened)) or opened.is_spreading:
+                deadline = min(deadline, opened.deadline)
             opens_at: dict[Place, float] = {}
-            for item in _watched(call):
-                deadline = min(deadline, self._due(call, item, opens_at))
+            for item in _watched(opened):
+                deadline = min(deadline, self._due(opened, item, opens_at))
                 if deadline <= self._ticked_at:
                     return deadline
         return deadline
 
-    def _ended_by_deadline(self, call: OpenCall[K, V]) -> Iterator[Item[K]]:
+    def _ended_by_deadline(self, opened: OpenCall[K, V]) -> Iterator[Item[K]]:
         """Yield the items that end at the call's deadline."""
-        waits = call.call.waits_for_answer
-        return (item for item in call.items.values() if not (waits and item.in_flight))
+        waits = opened.call.waits_for_answer
+        return (item for item in opened.items.values() if not (waits and item.in_flight))
 
-    def _due(self, call: OpenCall[K, V], item: Item[K], opens_at: dict[Place, float]) -> float:
+    def _due(self, opened: OpenCall[K, V], item: Item[K], opens_at: dict[Place, float]) -> float:
         """Return when an item is to be sent; `opens_at` holds what was found out for others."""
         if item.in_flight:
             return max(item.beside_at, self.router.another_opens_at(item.asked, self._ticked_at))
         if not item.is_seen or item.not_before > self._ticked_at:
             return item.not_before
-        if not call.call.may_send(item.key):
+        if not opened.call.may_send(item.key):
             return NEVER
-        place = self.router.place_of(call.call, item.key)
+        place = self.router.place_of(opened.call, item.key)
         if place not in opens_at:
-            opens_at[place] = self.router.opens_at(call.call, item.key, self._ticked_at)
+            opens_at[place] = self.router.opens_at(opened.call, item.key, self._ticked_at)
         return opens_at[place]
 
-    def why_waiting(self, call: OpenCall[K, V], key: K) -> Reason | None:
+    def why_waiting(self, opened: OpenCall[K, V], key: K) -> Reason | None:
         """Return why an item is still open; None if it is not. Any thread."""
-        item = call.items.get(key)
+        item = opened.items.get(key)
         if item is None:
             return None
-        blocked = self.router.why_waiting(call.call, key, refused_by=item.refused_by)
+        blocked = self.router.why_waiting(opened.call, key, refused_by=item.refused_by)
         refusal = item.refusal
         if blocked is not None or refusal is None:
             return blocked or Reason("it has not been answered yet")
-        noun = self.router.noun(call.call.target, key)
+        noun = self.router.noun(opened.call.target, key)
         who = f"{noun} answers " if isinstance(refusal, BrokerError) else ""
         return Reason(f"{who}{refusal}", refusal)
 
@@ -157,10 +157,10 @@ class Requester:
             call.handle_ended(self._requests.now)
         return opened
 
-    def keep_open(self, call: OpenCall[K, V]) -> None:
+    def keep_open(self, opened: OpenCall[K, V]) -> None:
         """Keep a call among the open ones, if it has an item."""
-        if call.is_open:
-            self._open.setdefault(call)
+        if opened.is_open:
+            self._open.setdefault(opened)
 
     def fail_items(
         self, concerns: Callable[[Target[Any], Any], bool], error: KafkaError, now: float
@@ -172,10 +172,10 @@ class Requester:
             error: why.
             now: the time.
         """
-        for call in list(self._open):
-            for item in list(call.items.values()):
-                if concerns(call.call.target, item.key):
-                    self._fail(call, item, error, now)
+        for opened in list(self._open):
+            for item in list(opened.items.values()):
+                if concerns(opened.call.target, item.key):
+                    self._fail(opened, item, error, now)
 
     # ---- time ----
 
@@ -183,40 +183,40 @@ class Requester:
         """Do what is due at `now`."""
         self._ticked_at = now
         self.coordinators.tick(now)
-        for call in list(self._open):
-            if call.deadline <= now:
-                self._expire(call, now)
-            if call.is_spreading:
-                self._spread(call, now)
-            self._send_due(call, now)
-            if not call.is_open:
-                self._open.pop(call, None)
+        for opened in list(self._open):
+            if opened.deadline <= now:
+                self._expire(opened, now)
+            if opened.is_spreading:
+                self._spread(opened, now)
+            self._send_due(opened, now)
+            if not opened.is_open:
+                self._open.pop(opened, None)
 
-    def _expire(self, call: OpenCall[Any, V], now: float) -> None:
+    def _expire(self, opened: OpenCall[Any, V], now: float) -> None:
         """Fail the items that end at the call's deadline."""
-        if call.is_spreading:
-            call.is_spreading = False
-            what = f"{call.call.api}: the metadata named no node in time"
+        if opened.is_spreading:
+            opened.is_spreading = False
+            what = f"{opened.call.api}: the metadata named no node in time"
             reason = last_trouble(self._troubles.last_of(About.METADATA))
-            call.call.handle_no_nodes(timeout_error(what, reason), now)
-            call.call.handle_ended(now)
-        for item in list(self._ended_by_deadline(call)):
-            what = f"{call.call.describe(item.key)} was not sent in time"
+            opened.call.handle_no_nodes(timeout_error(what, reason), now)
+            opened.call.handle_ended(now)
+        for item in list(self._ended_by_deadline(opened)):
+            what = f"{opened.call.describe(item.key)} was not sent in time"
             if item.tries:
                 tries = count_of(item.tries, "attempt")
-                what = f"{call.call.describe(item.key)}: no answer in time ({tries})"
-            self._fail(call, item, timeout_error(what, self.why_waiting(call, item.key)), now)
+                what = f"{opened.call.describe(item.key)}: no answer in time ({tries})"
+            self._fail(opened, item, timeout_error(what, self.why_waiting(opened, item.key)), now)
 
-    def _spread(self, call: OpenCall[Any, V], now: float) -> None:
+    def _spread(self, opened: OpenCall[Any, V], now: float) -> None:
         """Make all nodes the items of a call, once the metadata name them."""
         node_ids = self.router.all_nodes(now)
         if node_ids:
-            call.is_spreading = False
+            opened.is_spreading = False
             for node_id in node_ids:
-                if node_id not in call:
-                    call.add_item(node_id)
+                if node_id not in opened:
+                    opened.add_item(node_id)
 
-    def _send_due(self, call: OpenCall[K, V], now: float) -> None:
+    def _send_due(self, opened: OpenCall[K, V], now: float) -> None:
         """Send items that may be sent now, in one request for each link.
 
         If there are many, the next tick sends the others. This one comes back to its thread soon.
@@ -224,23 +224,23 @@ class Requester:
         by_link: dict[int, tuple[Link, list[Item[K]]]] = {}
         links: dict[Place, Link | None] = {}
         count = 0
-        for item in list(_watched(call)):
-            link = self._link_now(call, item, links, now)
+        for item in list(_watched(opened)):
+            link = self._link_now(opened, item, links, now)
             if link is not None:
                 by_link.setdefault(link.id, (link, []))[1].append(item)
                 count += 1
                 if count == ITEMS_AT_ONCE:
                     break
         for link, items in by_link.values():
-            self._send_over(call, link, items, now)
+            self._send_over(opened, link, items, now)
 
     def _link_now(
-        self, call: OpenCall[K, V], item: Item[K], links: dict[Place, Link | None], now: float
+        self, opened: OpenCall[K, V], item: Item[K], links: dict[Place, Link | None], now: float
     ) -> Link | None:
         """Return the link over which to send an item now; None if the item has to wait.
 
         Args:
-            call: the item's.
+            opened: the call of the item.
             item: the item.
             links: the links that were found for other items of the call.
             now: the time.
@@ -250,77 +250,77 @@ class Requester:
         if item.not_before > now:
             return None
         item.is_seen = True
-        if not call.call.may_send(item.key):
+        if not opened.call.may_send(item.key):
             return None
-        place = self.router.place_of(call.call, item.key)
+        place = self.router.place_of(opened.call, item.key)
         if place not in links:
-            links[place] = self.router.want_link(call.call, item.key, now)
+            links[place] = self.router.want_link(opened.call, item.key, now)
         return links[place]
 
     def _send_over(
-        self, call: OpenCall[K, V], link: Link, items: list[Item[K]], now: float
+        self, opened: OpenCall[K, V], link: Link, items: list[Item[K]], now: float
     ) -> None:
         keys = [item.key for item in items]
         try:
-            version = link.versions.pick(call.call.request_class, call.call.max_version(keys))
+            version = link.versions.pick(opened.call.request_class, opened.call.max_version(keys))
         except UnsupportedVersionError as error:  # another try would end the same way
             for item in items:
                 if item.in_flight:
                     item.beside_at = NEVER
                 else:
-                    self._fail(call, item, error, now)
+                    self._fail(opened, item, error, now)
             return
-        to_send = [item for item in items if self._is_to_be_sent(call, item, link, version, now)]
-        most = call.call.max_items(version) or len(items)
+        to_send = [item for item in items if self._is_to_be_sent(opened, item, link, version, now)]
+        most = opened.call.max_items(version) or len(items)
         for first in range(0, len(to_send), most):
-            self._send(call, link, version, to_send[first : first + most], now)
+            self._send(opened, link, version, to_send[first : first + most], now)
 
     def _is_to_be_sent(
-        self, call: OpenCall[K, V], item: Item[K], link: Link, version: int, now: float
+        self, opened: OpenCall[K, V], item: Item[K], link: Link, version: int, now: float
     ) -> bool:
         """Tell whether to send an item: it may have ended meanwhile, or end without being sent."""
-        if call.items.get(item.key) is not item:
+        if opened.items.get(item.key) is not item:
             return False  # a handler of another item's end has discarded it
-        error = call.call.unsupported(item.key, version)
+        error = opened.call.unsupported(item.key, version)
         if error is not None:  # another try would end the same way
-            self._fail(call, item, error, now)
+            self._fail(opened, item, error, now)
             return False
-        meaning = call.call.settle_unsent(item.key, now)
+        meaning = opened.call.settle_unsent(item.key, now)
         if meaning is not None:
-            self._settle(call, item, meaning, link, now)
+            self._settle(opened, item, meaning, link, now)
         return meaning is None
 
     def _send(
-        self, call: OpenCall[K, V], link: Link, version: int, items: list[Item[K]], now: float
+        self, opened: OpenCall[K, V], link: Link, version: int, items: list[Item[K]], now: float
     ) -> None:
         sent = Try(link, version, [(item, item.round) for item in items])
         try:
             self._requests.send_request(
                 link,
-                call.call.build([item.key for item in items], version),
-                call.call.response_class,
-                lambda answer, then: self._handle_answer(call, sent, answer, then),
-                lambda error, then: self._handle_lost(call, sent, error, then),
-                timeout=call.call.timeout,
+                opened.call.build([item.key for item in items], version),
+                opened.call.response_class,
+                lambda answer, then: self._handle_answer(opened, sent, answer, then),
+                lambda error, then: self._handle_lost(opened, sent, error, then),
+                timeout=opened.call.timeout,
                 max_version=version,
-                read_later=call.call.read_later,
+                read_later=opened.call.read_later,
             )
         except Exception as error:  # noqa: BLE001  the call says whose fault it is
-            refusal = call.call.unsendable(error)
+            refusal = opened.call.unsendable(error)
             for item in items:
-                self._fail(call, item, refusal, now)
+                self._fail(opened, item, refusal, now)
             return
         for item in items:
-            item.begin_try(link, now + call.call.beside_after)
-            call.unsent.pop(item.key, None)
+            item.begin_try(link, now + opened.call.beside_after)
+            opened.unsent.pop(item.key, None)
 
     # ---- in ----
 
     def _handle_answer(
-        self, call: OpenCall[K, V], sent: Try[K], answer: Response, now: float
+        self, opened: OpenCall[K, V], sent: Try[K], answer: Response, now: float
     ) -> None:
         self.router.handle_throttle(sent.link, getattr(answer, "throttle_time_ms", 0), now)
-        waiting = {item.key: item for item in _still_open(call, sent)}
+        waiting = {item.key: item for item in _still_open(opened, sent)}
         if not waiting:
             return
         source = AnswerSource(
@@ -329,106 +329,106 @@ class Requester:
             now,
             is_bootstrap=sent.link.key.is_bootstrap,
         )
-        for key, meaning in call.call.read(answer, list(waiting), source):
+        for key, meaning in opened.call.read(answer, list(waiting), source):
             item = waiting.pop(key, None)
-            if item is not None and call.items.get(key) is item:
-                self._settle(call, item, meaning, sent.link, now)
+            if item is not None and opened.items.get(key) is item:
+                self._settle(opened, item, meaning, sent.link, now)
         for key, item in waiting.items():
-            if call.items.get(key) is item:
-                error = ProtocolError(f"the answer to {call.call.api} leaves {key} out")
-                self._put_off(call, item, error, sent.link, now)
-        call.call.handle_read(now)
+            if opened.items.get(key) is item:
+                error = ProtocolError(f"the answer to {opened.call.api} leaves {key} out")
+                self._put_off(opened, item, error, sent.link, now)
+        opened.call.handle_read(now)
 
     def _settle(
-        self, call: OpenCall[K, V], item: Item[K], meaning: Meaning[V], link: Link, now: float
+        self, opened: OpenCall[K, V], item: Item[K], meaning: Meaning[V], link: Link, now: float
     ) -> None:
-        target, key = call.call.target, item.key
+        target, key = opened.call.target, item.key
         match meaning:
             case Done(value):
-                call.discard(key)
-                subject = call.call.subject(key)
+                opened.discard(key)
+                subject = opened.call.subject(key)
                 if subject is not None:
                     self._troubles.end_trouble(subject, now)
-                is_last = not call.is_open
-                call.call.handle_done(key, value, now)
+                is_last = not opened.is_open
+                opened.call.handle_done(key, value, now)
                 if is_last:
-                    self._end(call, now)
+                    self._end(opened, now)
             case Refused(error):
-                self._fail(call, item, error, now)
+                self._fail(opened, item, error, now)
             case FindAgain(error):
                 self.router.handle_moved(target, key, link, str(error), now)
-                self._put_off(call, item, error, link, now)
+                self._put_off(opened, item, error, link, now)
             case Refresh(error, topic):
-                self.router.refresh(call.call.describe(key), topic)
-                self._put_off(call, item, error, link, now)
+                self.router.refresh(opened.call.describe(key), topic)
+                self._put_off(opened, item, error, link, now)
             case _:
-                self._put_off(call, item, meaning.error, link, now)
+                self._put_off(opened, item, meaning.error, link, now)
 
     def _put_off(
-        self, call: OpenCall[K, V], item: Item[K], error: KafkaError, link: Link, now: float
+        self, opened: OpenCall[K, V], item: Item[K], error: KafkaError, link: Link, now: float
     ) -> None:
         """Try an item again later, and keep the error."""
         item.refused_by = link.key.node_id
-        subject = call.call.subject(item.key)
+        subject = opened.call.subject(item.key)
         if subject is not None:
             self._troubles.note(subject, error, now)
-        self._try_again(call, item, error, now)
+        self._try_again(opened, item, error, now)
 
     def _try_again(
-        self, call: OpenCall[K, V], item: Item[K], error: KafkaError, now: float
+        self, opened: OpenCall[K, V], item: Item[K], error: KafkaError, now: float
     ) -> None:
         item.refusal = error
         item.not_before = now + self._backoff.delay(item.failures)
         item.failures += 1
         item.end_round()
-        if item.failures == call.call.max_tries:
-            self._fail(call, item, error, now)
-        elif call.items.get(item.key) is item:
-            call.unsent[item.key] = item
+        if item.failures == opened.call.max_tries:
+            self._fail(opened, item, error, now)
+        elif opened.items.get(item.key) is item:
+            opened.unsent[item.key] = item
 
-    def _fail(self, call: OpenCall[K, V], item: Item[K], error: KafkaError, now: float) -> None:
-        if call.items.get(item.key) is item:
-            call.discard(item.key)
-            is_last = not call.is_open
-            call.call.handle_failed(item.key, error, now)
+    def _fail(self, opened: OpenCall[K, V], item: Item[K], error: KafkaError, now: float) -> None:
+        if opened.items.get(item.key) is item:
+            opened.discard(item.key)
+            is_last = not opened.is_open
+            opened.call.handle_failed(item.key, error, now)
             if is_last:
-                self._end(call, now)
+                self._end(opened, now)
 
-    def _end(self, call: OpenCall[K, V], now: float) -> None:
+    def _end(self, opened: OpenCall[K, V], now: float) -> None:
         """End a call after its last item, unless the handler of its end has added another."""
-        if not call.is_open:
-            call.call.handle_ended(now)
+        if not opened.is_open:
+            opened.call.handle_ended(now)
 
     def _handle_lost(
-        self, call: OpenCall[K, V], sent: Try[K], error: KafkaError, now: float
+        self, opened: OpenCall[K, V], sent: Try[K], error: KafkaError, now: float
     ) -> None:
         """Try a request's open items again, or fail them: no readable answer came."""
-        for item in _still_open(call, sent):
-            self.router.handle_moved(call.call.target, item.key, sent.link, str(error), now)
+        for item in _still_open(opened, sent):
+            self.router.handle_moved(opened.call.target, item.key, sent.link, str(error), now)
             item.in_flight -= 1
             if item.in_flight:
                 continue  # another node has been asked as well
-            if call.call.is_repeatable:
+            if opened.call.is_repeatable:
                 item.refused_by = None
-                self._try_again(call, item, error, now)
+                self._try_again(opened, item, error, now)
             else:
-                what = call.call.describe(item.key)
+                what = opened.call.describe(item.key)
                 unknown = KafkaConnectionError(
                     f"{what} may or may not have been done: {error}", reason=reason_of(error)
                 )
                 unknown.__cause__ = error
-                self._fail(call, item, unknown, now)
+                self._fail(opened, item, unknown, now)
 
 
-def _watched(call: OpenCall[K, V]) -> Iterable[Item[K]]:
+def _watched(opened: OpenCall[K, V]) -> Iterable[Item[K]]:
     """Return the items that may have to be sent."""
-    return call.unsent.values() if call.call.beside_after == NEVER else call.items.values()
+    return opened.unsent.values() if opened.call.beside_after == NEVER else opened.items.values()
 
 
-def _still_open(call: OpenCall[K, V], sent: Try[K]) -> list[Item[K]]:
+def _still_open(opened: OpenCall[K, V], sent: Try[K]) -> list[Item[K]]:
     """Return the items of a request whose answer still counts."""
     return [
         item
         for item, round_ in sent.items
-        if item.round == round_ and call.items.get(item.key) is item
+        if item.round == round_ and opened.items.get(item.key) is item
     ]
