@@ -65,7 +65,7 @@ class Idle:
         group, partitions = self._control.group, self._intake.partitions
         active = [partition for partition in partitions if partition not in self._intake.paused]
         if not partitions:
-            return None if group is None else self._with_trouble(group.waits_for(), now)
+            return None if group is None else self._with_trouble(group.why_waiting(), now)
         if not active:
             text = f"all partitions that are assigned are paused: {some_of(partitions)}"
             return Waiting(text, logging.INFO, "paused")
@@ -74,7 +74,7 @@ class Idle:
         ]
         if held_up:
             return self._held_up(held_up, now)
-        paused = self._control.view.pause(active, now)
+        paused = self._control.view.why_throttled(active, now)
         if paused is not None:
             return Waiting(f"waiting for records of {paused.text}", logging.INFO, "quota")
         behind = [partition for partition in active if not self._intake.is_at_end(partition)]
@@ -96,7 +96,7 @@ class Idle:
     def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
         if all(self._control.view.is_absent(partition.topic) for partition in partitions):
             return None  # `Topics` says so
-        why = self._control.why_waiting(partitions, now)
+        why = self._control.why_waiting_for_several(partitions, now)
         return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
 
     def _with_trouble(self, waiting: Waiting | None, now: float) -> Waiting | None:

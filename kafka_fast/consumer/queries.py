@@ -51,7 +51,7 @@ class ConsumerQueries:
         answer: Answer[Found] = Answer()
         self._call(lambda now: self._control.lookup.look_up(wanted, answer.set, now))
         try:
-            missing = self._control.lookup.missing
+            missing = self._control.lookup.why_waiting
             what = "looking up offsets"
             return (yield from self._waits.wait(answer, deadline, what, missing=missing))
         finally:
@@ -73,7 +73,7 @@ class ConsumerQueries:
 
         self._call(ask)
         try:
-            missing = group.why_silent
+            missing = group.why_waiting_for_coordinator
             what = "fetching committed offsets"
             return (yield from self._waits.wait(answer, deadline, what, missing=missing))
         finally:

@@ -105,12 +105,12 @@ class ConsumerTopics(TopicWaits):
         return self._waits.ends()
 
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
-        reasons = self._view.why_no_topic(topic, self._now(), began)
+        reasons = self._view.why_waiting_for_topic(topic, self._now(), began)
         limit = self._waits.limit(began, deadline)
         return self._waits.timeout_error(f"no metadata of topic {topic!r} {limit}", began, *reasons)
 
     def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting | None:
         if self._view.is_absent(topic):
             return None  # the error that says so is about to come
-        text = self._view.topic_wait(topic, now, began)
+        text = self._view.describe_topic_wait(topic, now, began)
         return Waiting(f"{text}; waiting up to {in_seconds(deadline - began)}")

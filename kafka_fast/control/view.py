@@ -93,19 +93,21 @@ class View:
         """Return the last trouble since a time, and what has been under way for long."""
         return silence.around(self._control.connections, now, since)
 
-    def why_no_topic(self, topic: str, now: float, since: float) -> list[Reason]:
+    def why_waiting_for_topic(self, topic: str, now: float, since: float) -> list[Reason]:
         """Return why nothing is known of a topic that was asked for at `since`."""
         fatal = self.fatal
         if fatal is not None:
             return [Reason(str(fatal), fatal)]
-        return silence.of_topic(self._control.cluster, self._control.connections, topic, now, since)
+        return silence.why_waiting_for_topic(
+            self._control.cluster, self._control.connections, topic, now, since
+        )
 
-    def topic_wait(self, topic: str, now: float, since: float) -> str:
+    def describe_topic_wait(self, topic: str, now: float, since: float) -> str:
         """Return in a sentence why a topic is waited for."""
         cluster, connections = self._control.cluster, self._control.connections
-        return silence.topic_wait(cluster, connections, topic, now, since)
+        return silence.describe_topic_wait(cluster, connections, topic, now, since)
 
-    def pause(self, partitions: Iterable[TopicPartition], now: float) -> Reason | None:
+    def why_throttled(self, partitions: Iterable[TopicPartition], now: float) -> Reason | None:
         """Return which leader of these partitions throttles this client; None: no leader does."""
         cluster, connections = self._control.cluster, self._control.connections
-        return silence.of_pause(cluster, connections, partitions, now)
+        return silence.why_throttled(cluster, connections, partitions, now)

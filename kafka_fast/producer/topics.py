@@ -102,8 +102,8 @@ class ProducerTopics(TopicWaits):
 
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
         what = f"no metadata of topic {topic!r} after max.block.ms ({self._max_block * 1000:.0f})"
-        return timeout_error(what, *self._view.why_no_topic(topic, self._now(), began))
+        return timeout_error(what, *self._view.why_waiting_for_topic(topic, self._now(), began))
 
     def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting:
-        text = self._view.topic_wait(topic, now, began)
+        text = self._view.describe_topic_wait(topic, now, began)
         return Waiting(f"{text}; waiting up to max.block.ms ({in_seconds(self._max_block)})")

@@ -373,7 +373,7 @@ class Membership:
                 "committing offsets",
                 may_wake=not is_last,
                 is_shielded=is_last,
-                missing=self.group.why_silent,
+                missing=self.group.why_waiting_for_coordinator,
             )
         except BaseException as error:
             is_awaited = isinstance(error, Exception) and not isinstance(error, WakeupError)

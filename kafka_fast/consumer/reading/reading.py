@@ -217,11 +217,11 @@ class Reading:
             if error is not None:
                 raise error
             self._waits.raise_if_over()
-            refusals.raise_refusal(lambda: self._control.silence_of(partition, self._now()))
+            refusals.raise_refusal(lambda: self._control.why_waiting(partition, self._now()))
             now = self._now()
             if now >= deadline:
                 limit = self._waits.limit(began, deadline)
-                why = self._control.silence_of(partition, now)
+                why = self._control.why_waiting(partition, now)
                 raise self._waits.timeout_error(f"no {what} {limit}", began, why)
             long.log_if_long(now, lambda at: self._describe(partition, began, deadline, at))
             # Group news does not end this wait: only a poll handles it.
@@ -234,7 +234,7 @@ class Reading:
     def _describe(
         self, partition: TopicPartition, began: float, deadline: float, now: float
     ) -> Waiting:
-        why = self._control.silence_of(partition, now)
+        why = self._control.why_waiting(partition, now)
         return self._waits.describe(f"position of {partition}", began, deadline, now, why)
 
     # ---- news ----

@@ -20,7 +20,7 @@ from kafka_fast.control.admin.absent_topics import AbsentTopics
 from kafka_fast.control.admin.operation import Operation, OperationResults
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.client_control import ClientControl
-from kafka_fast.control.diagnosis.silence import of_several
+from kafka_fast.control.diagnosis.silence import reasons_of_several
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import ClusterChanges
@@ -49,7 +49,7 @@ class RunningOperation:
     def missing(self) -> Reason:
         """Return what the operation waits for. Any thread."""
         asked = ((str(key), self._opened.why_waiting(key)) for key in self._opened)
-        return of_several((name, reason) for name, reason in asked if reason is not None)
+        return reasons_of_several((name, reason) for name, reason in asked if reason is not None)
 
     def cancel(self) -> None:
         """Give it up: nobody waits for its results any more. Control thread."""

@@ -49,7 +49,7 @@ from kafka_fast.control.consumer.partition import (
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
 from kafka_fast.control.consumer.topics import Topics
-from kafka_fast.control.diagnosis.silence import of_several
+from kafka_fast.control.diagnosis.silence import reasons_of_several
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
@@ -130,15 +130,15 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         """Return the state of a partition, for people."""
         return self.diagnosis.status(partition, now)
 
-    def why_waiting(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
+    def why_waiting_for_several(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
         """Return why no records of the first few of these partitions come."""
-        return of_several(
-            (partition, self.diagnosis.silence_of(partition, now)) for partition in partitions
+        return reasons_of_several(
+            (partition, self.diagnosis.why_waiting(partition, now)) for partition in partitions
         )
 
-    def silence_of(self, partition: TopicPartition, now: float) -> Reason:
+    def why_waiting(self, partition: TopicPartition, now: float) -> Reason:
         """Return why no records of a partition come."""
-        return self.diagnosis.silence_of(partition, now)
+        return self.diagnosis.why_waiting(partition, now)
 
     def is_fetched(self, partition: TopicPartition, now: float) -> bool:
         """Tell whether a partition is fetched and nothing known is in the way."""

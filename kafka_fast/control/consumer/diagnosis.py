@@ -27,7 +27,7 @@ from kafka_fast.control.consumer.partition import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
-from kafka_fast.control.diagnosis.silence import of_node, of_quota, reason
+from kafka_fast.control.diagnosis.silence import of_quota, reason, why_waiting_for_node
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.group.group import Group
 from kafka_fast.logs import in_seconds
@@ -91,7 +91,7 @@ class Diagnosis:
         self._answer_time = settings.fetch_max_wait + ANSWER_GRACE
         self._next_answer = settings.retry_backoff_max + settings.fetch_max_wait + ANSWER_GRACE
 
-    def silence_of(self, partition: TopicPartition, now: float) -> Reason:
+    def why_waiting(self, partition: TopicPartition, now: float) -> Reason:
         """Return why no records of a partition come, after a wait for them timed out."""
         assigned = self._partitions.get(partition)
         if assigned is None:  # the control thread has not heard of it yet
@@ -146,7 +146,7 @@ class Diagnosis:
         """
         state = assigned.state
         if state in AWAITING_COMMITTED:
-            why = None if self._group is None else self._group.why_silent()
+            why = None if self._group is None else self._group.why_waiting_for_coordinator()
             return _waits(state, why)
         if state in (FetchState.AWAITS_OFFSET, FetchState.AWAITS_VALIDATION):
             return _waits(state, self._positions.why_waiting(assigned.partition))
@@ -163,7 +163,9 @@ class Diagnosis:
         """Return why there is no connection to fetch a partition over."""
         node = assigned.node
         if node is not None and node != self._cluster.leader(*assigned.partition):
-            return of_node(self._connections, node, "the replica that its leader prefers")
+            return why_waiting_for_node(
+                self._connections, node, "the replica that its leader prefers"
+            )
         return reason(self._cluster, self._connections, assigned.partition)
 
     def _silent_node(self, assigned: AssignedPartition, now: float) -> Reason:

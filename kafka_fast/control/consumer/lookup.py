@@ -8,7 +8,7 @@ from typing import TypeAlias
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.consumer.offsets import OffsetsByTime, TimeAnswer
 from kafka_fast.control.context import Context
-from kafka_fast.control.diagnosis.silence import of_several
+from kafka_fast.control.diagnosis.silence import reasons_of_several
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.metadata.metadata import GETS_ROUND
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error
@@ -71,12 +71,14 @@ class Lookup:
         self._done = None
         self._absent_until.clear()
 
-    def missing(self) -> Reason:
+    def why_waiting(self) -> Reason:
         """Return which partitions have no answer yet, and why. Any thread."""
         asked = (
             (partition, self._query.why_waiting(partition)) for partition in list(self._wanted)
         )
-        return of_several((partition, reason) for partition, reason in asked if reason is not None)
+        return reasons_of_several(
+            (partition, reason) for partition, reason in asked if reason is not None
+        )
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

@@ -44,10 +44,10 @@ def reason(cluster: Cluster, connections: Connections, partition: TopicPartition
         return Reason(
             f"its leader, node {leader_id}, is not among the brokers that Metadata names ({known})"
         )
-    return of_node(connections, node, "its leader")
+    return why_waiting_for_node(connections, node, "its leader")
 
 
-def of_node(connections: Connections, node: Node, role: str) -> Reason:
+def why_waiting_for_node(connections: Connections, node: Node, role: str) -> Reason:
     """Return what stands between this client and a node; `role` says what the node is, or ""."""
     who = f"{role}, {node}," if role else str(node)
     key = ConnectionKey(Role.DATA, node.id)
@@ -59,7 +59,7 @@ def of_node(connections: Connections, node: Node, role: str) -> Reason:
     return Reason(f"{who} does not answer")
 
 
-def of_pause(
+def why_throttled(
     cluster: Cluster, connections: Connections, partitions: Iterable[TopicPartition], now: float
 ) -> Reason | None:
     """Return which leader of these partitions throttles this client; None: no leader does."""
@@ -96,7 +96,7 @@ def around(
     return [candidate for candidate in candidates if candidate is not None]
 
 
-def of_topic(
+def why_waiting_for_topic(
     cluster: Cluster, connections: Connections, topic: str, now: float, since: float
 ) -> list[Reason]:
     """Return why nothing is known of a topic."""
@@ -107,17 +107,17 @@ def of_topic(
     return ([] if trouble is None else [trouble]) or around(connections, now, since)
 
 
-def topic_wait(
+def describe_topic_wait(
     cluster: Cluster, connections: Connections, topic: str, now: float, since: float
 ) -> str:
     """Return in a sentence why a topic is waited for."""
     if cluster.is_absent(topic):
         return f"there is no topic {topic!r} (yet)"
-    reasons = of_topic(cluster, connections, topic, now, since)
+    reasons = why_waiting_for_topic(cluster, connections, topic, now, since)
     return "; ".join([f"no metadata of topic {topic!r} yet", *(reason.text for reason in reasons)])
 
 
-def of_several(found: Iterable[tuple[object, Reason]]) -> Reason:
+def reasons_of_several(found: Iterable[tuple[object, Reason]]) -> Reason:
     """Return the reasons of several partitions or others as one: a few, and the first cause."""
     reasons = list(found)
     return Reason(

@@ -81,15 +81,11 @@ class GroupCoordinator:
         return self._coordinators.link(CoordinatorKind.GROUP, self.group_id)
 
     def why_waiting(self) -> Reason | None:
-        """Return why the coordinator cannot be asked now; None if it can. Any thread."""
-        return self._coordinators.why_waiting(CoordinatorKind.GROUP, self.group_id)
-
-    def why_silent(self) -> Reason | None:
         """Return why the coordinator has not answered an open request; None if that is not known.
 
         Any thread.
         """
-        reason = self.why_waiting()
+        reason = self._coordinators.why_waiting(CoordinatorKind.GROUP, self.group_id)
         if reason is not None:
             return reason
         trouble = self._connections.troubles.now(About.GROUP)

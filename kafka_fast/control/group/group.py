@@ -67,23 +67,23 @@ class Group:
         self.committed = CommittedOffsets(context, self.coordinator, lambda: self.member.identity)
         self.descriptions = Descriptions(context, self.coordinator)
 
-    def why_silent(self) -> Reason | None:
+    def why_waiting_for_coordinator(self) -> Reason | None:
         """Return why the group's coordinator has not answered; None if that is not known.
 
         Any thread.
         """
-        return self.coordinator.why_silent()
+        return self.coordinator.why_waiting()
 
-    def waits_for(self) -> Waiting | None:
+    def why_waiting(self) -> Waiting | None:
         """Return what a member without partitions waits for; None: nothing. Any thread."""
         group = f"group {self.coordinator.group_id!r}"
-        why = self.coordinator.why_silent()
+        why = self.coordinator.why_waiting()
         if why is not None:
             text = f"waiting for {group}: {why.text}"
             if why.is_expected:
                 return Waiting(text, logging.INFO, "a new coordinator")
             return Waiting(text, key="coordinator")
-        waiting = self.member.waits_for()
+        waiting = self.member.why_waiting()
         if waiting is None:
             return None
         return waiting._replace(text=f"waiting for {group}: {waiting.text}")

@@ -106,7 +106,7 @@ class Member(Protocol):
     def is_between_generations(self) -> bool:
         """Whether commits must wait: the coordinator would refuse them in this rebalance."""
 
-    def waits_for(self) -> Waiting | None:
+    def why_waiting(self) -> Waiting | None:
         """Return what a member without partitions waits for; None: nothing. Any thread."""
 
     def subscribe(self, subscription: Subscription, now: float) -> None:

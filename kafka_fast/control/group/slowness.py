@@ -40,13 +40,15 @@ class Slowness:
         """When `note_state` has something to do."""
         return self._warn_at
 
-    def note_state(self, now: float, *, is_rebalancing: bool, waits_for: Callable[[], str]) -> None:
+    def note_state(
+        self, now: float, *, is_rebalancing: bool, why_waiting: Callable[[], str]
+    ) -> None:
         """Record when a rebalance begins or ends, and warn once if it is slow.
 
         Args:
             now: the time.
             is_rebalancing: whether this member is between two assignments.
-            waits_for: returns what the rebalance waits for.
+            why_waiting: returns what the rebalance waits for.
         """
         if not is_rebalancing:
             self._began, self._warn_at = None, NEVER
@@ -58,7 +60,7 @@ class Slowness:
                 "group %s: the rebalance has taken %s: %s",
                 self._group_id,
                 in_seconds(now - self._began),
-                waits_for(),
+                why_waiting(),
             )
 
     def took(self, now: float) -> str:

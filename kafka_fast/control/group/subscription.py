@@ -34,7 +34,7 @@ class SubscribedTopics:
             return self._wanted
         return None if self.topics is None else Subscription(self.topics)
 
-    def waits_for(self) -> Waiting | None:
+    def why_waiting(self) -> Waiting | None:
         """Return why there is nothing to read; None if there is something. Any thread."""
         subscription, topics = self._wanted, self.topics
         if topics is None:

@@ -85,7 +85,7 @@ class NodeTarget(Value, Generic[K_contra]):
         node = None if node_id is None else cluster.node(node_id)
         if node is None:
             return Reason(f"{self.noun} is not known yet")
-        return silence.of_node(connections, node, self.role)
+        return silence.why_waiting_for_node(connections, node, self.role)
 
 
 class Controller(NodeTarget[object]):

@@ -201,7 +201,7 @@ class LoggedConsumerCore(ConsumerCore):
                 self._on_misjudged(
                     f"{self.client_id} at {now}: {assigned.partition} is "
                     f"{'' if is_fetched else 'not '}fetched; "
-                    f"{self.control.silence_of(assigned.partition, now).text}"
+                    f"{self.control.why_waiting(assigned.partition, now).text}"
                 )
 
     def _end(self, patience: float | None = None) -> None:

@@ -26,10 +26,10 @@ class World:
         group = Waiting("waiting for group 'g': its members", logging.INFO, "joining")
         control: Any = SimpleNamespace(
             context=SimpleNamespace(client_id="me"),
-            group=SimpleNamespace(waits_for=lambda: group),
+            group=SimpleNamespace(why_waiting=lambda: group),
             cluster=SimpleNamespace(is_absent=lambda _: False, leader=lambda *_: None),
             is_fetched=lambda *_: False,
-            why_waiting=lambda *_: Reason("t-0 (it looks up where to start)"),
+            why_waiting_for_several=lambda *_: Reason("t-0 (it looks up where to start)"),
             connections=None,
         )
         control.view = View(control)

@@ -149,13 +149,13 @@ class ClassicMember:
             self._state is ClassicMemberState.JOINING and self.identity.generation != NO_GENERATION
         )
 
-    def waits_for(self) -> Waiting | None:
+    def why_waiting(self) -> Waiting | None:
         """Return what a member without partitions waits for; None: nothing. Any thread."""
         match self._state:
             case ClassicMemberState.JOINING:
-                return Waiting(self._rebalance.waits_for(), logging.INFO, self._rebalance.phase)
+                return Waiting(self._rebalance.why_waiting(), logging.INFO, self._rebalance.phase)
             case ClassicMemberState.STABLE if self._rejoin_reason is None:
-                if (nothing := self._subscription.waits_for()) is not None:
+                if (nothing := self._subscription.why_waiting()) is not None:
                     return nothing
                 generation = self.identity.generation
                 text = f"generation {generation} has no partition for this member"
@@ -165,7 +165,7 @@ class ClassicMember:
                 text = f"this member has yet to join: its assignor {names} has yet to return"
                 return Waiting(text, logging.INFO, "assignor")
             case _:
-                return self._subscription.waits_for() or Waiting(
+                return self._subscription.why_waiting() or Waiting(
                     "this member has yet to join", logging.INFO, self._state
                 )
 
@@ -282,7 +282,7 @@ class ClassicMember:
         self._goodbyes.tick(now)
         self._rebalance.tick(now)
         self._slowness.note_state(
-            now, is_rebalancing=self._is_rebalancing, waits_for=self._why_rebalancing
+            now, is_rebalancing=self._is_rebalancing, why_waiting=self._why_rebalancing
         )
         if self._state is ClassicMemberState.STABLE and now >= self._leader.settled_by:
             self._leader.forget_assignment()
@@ -314,8 +314,8 @@ class ClassicMember:
                 "fewer records between two polls, or lower max.poll.records"
             )
         if self._state is ClassicMemberState.JOINING:
-            return self._rebalance.waits_for()
-        reason = self._coordinator.why_silent()
+            return self._rebalance.why_waiting()
+        reason = self._coordinator.why_waiting()
         return "this member has yet to join" if reason is None else reason.text
 
     def _keep_alive(self, now: float, *, delay: float = 0.0) -> None:

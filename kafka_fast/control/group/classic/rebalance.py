@@ -146,7 +146,7 @@ class Rebalance:
         """Whether a request is in flight whose answer waits for other members."""
         return self._phase in (RebalancePhase.JOINING, RebalancePhase.SYNCING)
 
-    def waits_for(self) -> str:
+    def why_waiting(self) -> str:
         """Return what the rebalance waits for, as text. Any thread."""
         node, joined = self._coordinator.node, self._joined
         match self._phase:

@@ -113,15 +113,15 @@ class ConsumerProtocolMember:
         """False: a commit under an outdated epoch is sent again under the new one."""
         return False
 
-    def waits_for(self) -> Waiting | None:
+    def why_waiting(self) -> Waiting | None:
         """Return what a member without partitions waits for; None: nothing. Any thread."""
         if self._state is not ConsumerProtocolMemberState.MEMBER:
             node = self._coordinator.node
             text = f"its coordinator, {node}, has yet to answer the heartbeat by which it joins"
-            return self._topics.waits_for() or Waiting(text, logging.INFO, self._state)
+            return self._topics.why_waiting() or Waiting(text, logging.INFO, self._state)
         if self._reconciliation.lacks_names:
             return Waiting("the name of a topic that was assigned is looked up", key="name")
-        if (nothing := self._topics.waits_for()) is not None:
+        if (nothing := self._topics.why_waiting()) is not None:
             return nothing
         text = f"epoch {self._epoch} has no partition for this member (yet)"
         return Waiting(
@@ -220,7 +220,7 @@ class ConsumerProtocolMember:
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         self._slowness.note_state(
-            now, is_rebalancing=self._is_rebalancing, waits_for=self._why_rebalancing
+            now, is_rebalancing=self._is_rebalancing, why_waiting=self._why_rebalancing
         )
         if self._state is ConsumerProtocolMemberState.OUT:
             return
@@ -250,10 +250,10 @@ class ConsumerProtocolMember:
                 "this consumer has to give up partitions, or to take some over, which the next "
                 "poll() does; work on fewer records between two polls, or lower max.poll.records"
             )
-        reason = self._coordinator.why_silent()
+        reason = self._coordinator.why_waiting()
         if reason is not None:
             return reason.text
-        waiting = self.waits_for()
+        waiting = self.why_waiting()
         return "this member has yet to join" if waiting is None else waiting.text
 
     # ---- what is to be told ----

@@ -243,7 +243,7 @@ def test_a_sentence_for_each_state(
 ) -> None:
     machine = begin()
     control, now = machine.control, machine.now
-    said = control.silence_of(T0, now).text
+    said = control.why_waiting(T0, now).text
     assert said.startswith(sentence)
     if state is None:
         return
@@ -263,7 +263,7 @@ def test_each_state_that_lasts_has_its_case() -> None:
 
 def test_who_backs_off_says_why_and_for_what_it_waits() -> None:
     machine = backing_off()
-    why = machine.control.silence_of(T0, machine.now)
+    why = machine.control.why_waiting(T0, machine.now)
     assert why.text.endswith("; it waits for its backoff")
     assert why.cause is not None
 

@@ -11,7 +11,12 @@ import pytest
 from kafka_fast.config import producer_settings
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections.connections import Connections
-from kafka_fast.control.diagnosis.silence import around, of_topic, reason, topic_wait
+from kafka_fast.control.diagnosis.silence import (
+    around,
+    describe_topic_wait,
+    reason,
+    why_waiting_for_topic,
+)
 from kafka_fast.control.diagnosis.troubles import About, Troubles
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import Node
@@ -111,12 +116,15 @@ def test_what_lies_around_a_wait_is_what_happened_since(rig: Rig) -> None:
 def test_a_topic_of_which_nothing_is_known(rig: Rig) -> None:
     error = NotEnoughReplicas("it says so")
     rig.troubles.note(About.METADATA, error, 2.0)
-    (why,) = of_topic(rig.cluster, rig.connections, "t", 9.0, 1.0)
+    (why,) = why_waiting_for_topic(rig.cluster, rig.connections, "t", 9.0, 1.0)
     assert why.cause is error
-    said = topic_wait(rig.cluster, rig.connections, "t", 9.0, 1.0)
+    said = describe_topic_wait(rig.cluster, rig.connections, "t", 9.0, 1.0)
     assert said == f"no metadata of topic 't' yet; last trouble: {error}"
     rig.learn(answer(topic("t", error=UNKNOWN_TOPIC)))
-    assert topic_wait(rig.cluster, rig.connections, "t", 9.0, 1.0) == "there is no topic 't' (yet)"
+    assert (
+        describe_topic_wait(rig.cluster, rig.connections, "t", 9.0, 1.0)
+        == "there is no topic 't' (yet)"
+    )
 
 
 def test_an_answer_may_come_while_another_thread_asks_why(rig: Rig) -> None:

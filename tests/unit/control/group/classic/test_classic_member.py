@@ -139,7 +139,7 @@ def test_a_plan_that_nobody_waits_for_is_dropped() -> None:
 
 
 def is_assigning(member: Member) -> bool:
-    waiting = member.group.member.waits_for()
+    waiting = member.group.member.why_waiting()
     return waiting is not None and "its assignor 'range' has yet to return" in waiting.text
 
 

@@ -28,7 +28,7 @@ WARNING, INFO = logging.WARNING, logging.INFO
 def said(member: Member) -> tuple[int, str] | None:
     """Return level and text of what a member waits for."""
     assert member.control.group is not None
-    waiting = member.control.group.waits_for()
+    waiting = member.control.group.why_waiting()
     return None if waiting is None else (waiting.level, waiting.text)
 
 
