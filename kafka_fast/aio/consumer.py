@@ -151,7 +151,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         self, handover: RecordHandover, timeout: float, max_records: int | None
     ) -> None:
         """Take the records that a poll returns."""
-        with self._turn:
+        with self._caller_lock:
             most, deadline = self._begin_take(timeout, max_records)
             await self._driver.yield_if_due()  # not before: a cancellation interrupts no work now
             if not self._steps.try_poll(most, handover):
@@ -170,7 +170,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         `return` covers its last record, too; one that is left by an exception does not. The records
         that a loop has not reached come with the next poll or loop.
         """
-        with self._turn:
+        with self._caller_lock:
             records = self._unread.the_iterator()
             frame = looping_frame(sys._getframe().f_back)
             return AsyncRecords(records, self._next_record, frame, self._core.plane)
@@ -178,7 +178,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
     async def _next_record(self, loop: AsyncRecords) -> ConsumerRecord:
         """Let other tasks run, if the event loop was held for too long; return the next record."""
         is_first = loop.begin_next()
-        with self._turn:
+        with self._caller_lock:
             self._unread.come_back()  # a cancellation from here on interrupts no work
             if is_first:
                 await self._driver.run(self._calls.begin_loop())
@@ -214,7 +214,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
 
     async def _next_batch(self, max_records: int | None) -> ConsumerRecords:
         """Wait for records without limit and return them; all records before are covered."""
-        with self._turn:
+        with self._caller_lock:
             while not (records := await self.poll(ITERATION_WAIT, max_records)):
                 pass
             return records
@@ -389,7 +389,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         steps = self._calls.close(
             timeout, is_interrupted=is_interrupted, begin=self._finalizer.detach
         )
-        if self._core.has_ended or self._turn.is_mine:
+        if self._core.has_ended or self._caller_lock.is_mine:
             await self._driver.run(steps)  # nothing to do, or within a call of this same task
             return
         closing = asyncio.create_task(self._driver.run(steps), name=f"close of {self.client_id}")

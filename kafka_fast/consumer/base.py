@@ -17,12 +17,12 @@ from kafka_fast.consumer.arguments import (
     topic_partitions,
     unix_ms,
 )
+from kafka_fast.consumer.caller_lock import CallerLock
 from kafka_fast.consumer.calls import ConsumerCalls
 from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.consumer.consumer_steps import ConsumerSteps
 from kafka_fast.consumer.group.rebalances import HearsOfRebalances
 from kafka_fast.consumer.reading.record_handover import RecordHandover
-from kafka_fast.consumer.turn import Turn
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import count_of, naming
 from kafka_fast.times import timeout_seconds
@@ -60,9 +60,9 @@ class ConsumerBase:
             warn_of_weakness(self._settings.tls)
             self._core = self._make_core()
         self._reading = self._core.reading
-        self._turn = Turn(self._core)
+        self._caller_lock = CallerLock(self._core)
         self._steps = ConsumerSteps(self, self._core, self._settings, self._refill)
-        self._calls = ConsumerCalls(self._core, self._settings, self._turn, self._steps)
+        self._calls = ConsumerCalls(self._core, self._settings, self._caller_lock, self._steps)
         self._unread = self._steps.unread
         self._membership = self._steps.membership
         self._finalizer = weakref.finalize(self, self._core.abandon)
@@ -85,7 +85,7 @@ class ConsumerBase:
         listener: HearsOfRebalances | None,
     ) -> bool:
         """Do what `subscribe` says; False: the call means `unsubscribe`, and nothing was done."""
-        with self._turn:
+        with self._caller_lock:
             by_broker = self._settings.group_protocol == CONSUMER_PROTOCOL
             new_subscription = subscription(topics, pattern, broker_side=by_broker)
             if new_subscription is None:
@@ -104,7 +104,7 @@ class ConsumerBase:
         Raises:
             UsageError: the consumer is subscribed.
         """
-        with self._turn:
+        with self._caller_lock:
             if self._membership.is_subscribed:
                 raise UsageError("the group decides what is read: unsubscribe() first")
             requested = topic_partitions(partitions)
@@ -116,12 +116,12 @@ class ConsumerBase:
 
     def assignment(self) -> set[TopicPartition]:
         """Return the partitions that are read now."""
-        with self._turn:
+        with self._caller_lock:
             return set(self._reading.intake.partitions)
 
     def subscription(self) -> set[str]:
         """Return the topics that were subscribed by name."""
-        with self._turn:
+        with self._caller_lock:
             current = self._membership.subscription
             return set() if current is None else set(current.topics)
 
@@ -130,7 +130,7 @@ class ConsumerBase:
     def _begin_take(self, timeout: float, max_records: int | None) -> tuple[int, float]:
         """Start a poll: automatic commits then cover all records that the user got before it.
 
-        The caller has the turn.
+        The caller holds the lock.
 
         Returns:
             The most records to take, and the deadline.
@@ -168,7 +168,7 @@ class ConsumerBase:
             offset: offset of the record to read next. An OffsetAndMetadata with a leader epoch is
                 validated (KIP-320).
         """
-        with self._turn:
+        with self._caller_lock:
             (own,) = self._calls.assigned(one_by_one((partition,), "seek", "partition, offset"))
             at = offset_to_read(offset, own)
             self._reading.seek(own, at.offset, at.leader_epoch)
@@ -195,7 +195,7 @@ class ConsumerBase:
         self._look_up(own, unix_ms(timestamp_ms))
 
     def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
-        with self._turn:
+        with self._caller_lock:
             own = self._calls.assigned(partitions or self._reading.intake.partitions)
             for partition in own:
                 self._reading.look_up(partition, reset)
@@ -203,7 +203,7 @@ class ConsumerBase:
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Hand over no records of these partitions until `resume`; fetched records are kept."""
-        with self._turn:
+        with self._caller_lock:
             own = self._calls.assigned(one_by_one(partitions, "pause"))
             self._unread.hold(own)
             for partition in own:
@@ -211,7 +211,7 @@ class ConsumerBase:
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Hand over records of these partitions again."""
-        with self._turn:
+        with self._caller_lock:
             own = self._calls.assigned(one_by_one(partitions, "resume"))
             self._unread.release(own)
             for partition in own:
@@ -219,12 +219,12 @@ class ConsumerBase:
 
     def paused(self) -> set[TopicPartition]:
         """Return the partitions that are paused."""
-        with self._turn:
+        with self._caller_lock:
             return self._reading.intake.paused
 
     def current_lag(self, partition: TopicPartition) -> int | None:
         """Return how far a partition's end was away at its last fetch; None: not known."""
-        with self._turn:
+        with self._caller_lock:
             (own,) = self._calls.assigned(one_by_one((partition,), "current_lag", "partition"))
             unread = self._unread.first_offsets().get(own)
             return self._reading.intake.lag(own, None if unread is None else unread.offset)
@@ -233,7 +233,7 @@ class ConsumerBase:
 
     def group_metadata(self) -> GroupMetadata:
         """Return this member's identity, for a producer that commits in its name (transactions)."""
-        with self._turn:
+        with self._caller_lock:
             who = self._membership.group.member.identity
             return GroupMetadata(
                 self._settings.group_id or "", who.generation, who.member_id, who.instance_id
@@ -241,7 +241,7 @@ class ConsumerBase:
 
     def enforce_rebalance(self, reason: str = "the user asked for it") -> None:
         """Have the group share out its partitions again, in a later poll."""
-        with self._turn:
+        with self._caller_lock:
             member = self._membership.group.member
             self._core.call(lambda now: member.rejoin(reason, now))
 

@@ -1,6 +1,6 @@
 """The calls of a consumer's user that may wait, as steps: written once for all kinds of callers.
 
-    Consumer ──────┐                   ┌─► check arguments, take the turn, set a deadline
+    Consumer ──────┐                   ┌─► check arguments, take the lock, set a deadline
     aio.Consumer ──┴──► ConsumerCalls ─┴─► ConsumerSteps, queries and topics do the work
 
 The public methods have the documentation. What cannot wait is in `ConsumerBase`.
@@ -22,11 +22,11 @@ from kafka_fast.consumer.arguments import (
     topic_names,
     topic_partitions,
 )
+from kafka_fast.consumer.caller_lock import CallerLock, Closing
 from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.consumer.consumer_steps import ConsumerSteps
 from kafka_fast.consumer.group.membership import OnCommit
 from kafka_fast.consumer.reading.upto import Upto, offsets_of
-from kafka_fast.consumer.turn import Closing, Turn
 from kafka_fast.control.consumer.lookup import Found
 from kafka_fast.control.consumer.offsets import LATEST_TIMESTAMP
 from kafka_fast.errors import UsageError
@@ -50,20 +50,24 @@ class ConsumerCalls:
     """The public calls of one consumer that may wait."""
 
     def __init__(
-        self, core: ConsumerCore, settings: ConsumerSettings, turn: Turn, steps: ConsumerSteps
+        self,
+        core: ConsumerCore,
+        settings: ConsumerSettings,
+        caller_lock: CallerLock,
+        steps: ConsumerSteps,
     ) -> None:
         """Connect the public calls with the steps that do their work.
 
         Args:
             core: answers questions.
             settings: the consumer's configuration.
-            turn: of the consumer.
+            caller_lock: of the consumer.
             steps: does the work.
         """
         self._core = core
         self._reading = core.reading
         self._settings = settings
-        self._turn = turn
+        self._caller_lock = caller_lock
         self._steps = steps
         self.log = ClientLog("kafka_fast.consumer", core.client_id)
         """For lines about what a call was given."""
@@ -86,18 +90,18 @@ class ConsumerCalls:
     def unsubscribe(self) -> Steps[None]:
         """Stop reading, and leave the group."""
         is_interrupted = sys.exc_info()[0] is not None
-        with self._turn:
+        with self._caller_lock:
             yield from self._steps.unsubscribe(self.deadline(None), is_interrupted=is_interrupted)
 
     def begin_loop(self) -> Steps[None]:
         """Handle group news before a loop: a rebalance may have taken unread records away."""
-        with self._turn:
+        with self._caller_lock:
             if self._settings.group_id is not None:
                 yield from self._steps.membership.handle_news()
 
     def position(self, partition: TopicPartition, timeout: float | None) -> Steps[int]:
         """Return the offset of the record that comes next."""
-        with self._turn:
+        with self._caller_lock:
             (own,) = self.assigned(one_by_one((partition,), "position", "partition"))
             return (yield from self._steps.position(own, self.deadline(timeout)))
 
@@ -112,7 +116,7 @@ class ConsumerCalls:
         records are covered.
         """
         on_commit(callback)
-        with self._turn:
+        with self._caller_lock:
             membership, unread = self._steps.membership, self._steps.unread
             membership.require_group()
             offsets = unread.handed_over() if upto is None else offsets_of(upto)
@@ -136,7 +140,7 @@ class ConsumerCalls:
         self, partitions: Iterable[TopicPartition] | None, timeout: float | None
     ) -> Steps[dict[TopicPartition, OffsetAndMetadata | None]]:
         """Return the group's committed offsets."""
-        with self._turn:
+        with self._caller_lock:
             requested = None if partitions is None else topic_partitions(partitions)
             return (yield from self._core.queries.committed(requested, self.deadline(timeout)))
 
@@ -144,7 +148,7 @@ class ConsumerCalls:
         self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
     ) -> Steps[dict[TopicPartition, int]]:
         """Return the offset of each partition at a special timestamp of ListOffsets."""
-        with self._turn:
+        with self._caller_lock:
             timestamps = dict.fromkeys(topic_partitions(partitions), timestamp)
             offsets = yield from self._core.queries.offsets(timestamps, self.deadline(timeout))
             return {partition: offsets[partition].offset for partition in timestamps}
@@ -153,14 +157,14 @@ class ConsumerCalls:
         self, times: Mapping[TopicPartition, int], timeout: float | None
     ) -> Steps[Found]:
         """Return offsets by time in Unix ms, which was checked before."""
-        with self._turn:
+        with self._caller_lock:
             return (yield from self._core.queries.offsets(times, self.deadline(timeout)))
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int | datetime], timeout: float | None
     ) -> Steps[dict[TopicPartition, OffsetAndTimestamp | None]]:
         """Return each partition's first record that is not older than a time."""
-        with self._turn:
+        with self._caller_lock:
             times = times_by_partition(timestamps)
             offsets = yield from self.offsets_by_time(times, timeout)
             return {
@@ -173,7 +177,7 @@ class ConsumerCalls:
 
     def lag(self, timeout: float | None) -> Steps[dict[TopicPartition, int]]:
         """Return how many offsets each assigned partition is behind its end."""
-        with self._turn:
+        with self._caller_lock:
             deadline = self.deadline(timeout)
             partitions = self._reading.intake.partitions
             ends = yield from self.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
@@ -185,14 +189,14 @@ class ConsumerCalls:
         self, topics: str | Iterable[str], timeout: float | None, *, refresh: bool
     ) -> Steps[list[PartitionInfo]]:
         """Return the metadata of the partitions of topics."""
-        with self._turn:
+        with self._caller_lock:
             names = sorted(topic_names(topics))
             deadline = self.deadline(timeout)
             return (yield from self._core.topics.partitions(names, deadline, refresh=refresh))
 
     def topics(self, timeout: float | None, *, internal: bool) -> Steps[set[str]]:
         """Return the names of all topics that this client may see."""
-        with self._turn:
+        with self._caller_lock:
             subscription = self._steps.membership.subscription
             keep = subscription is not None and subscription.pattern is not None
             all_topics = yield from self._core.topics.all_names(self.deadline(timeout), keep=keep)
@@ -215,8 +219,8 @@ class ConsumerCalls:
         deadline = self.deadline(timeout)
         closing = Closing()
         try:
-            if (yield from self._turn.take_to_close(closing, deadline)):
+            if (yield from self._caller_lock.acquire_to_close(closing, deadline)):
                 begin()
                 yield from self._steps.close(deadline, is_interrupted=is_interrupted)
         finally:
-            self._turn.end_to_close(closing)
+            self._caller_lock.release_to_close(closing)

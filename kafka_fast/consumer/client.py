@@ -135,7 +135,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
 
     def _take(self, handover: RecordHandover, timeout: float, max_records: int | None) -> None:
         """Take the records that a poll returns."""
-        with self._turn:
+        with self._caller_lock:
             most, deadline = self._begin_take(timeout, max_records)
             if not self._steps.try_poll(most, handover):
                 self._core.driver.run(self._steps.poll(most, handover, deadline))
@@ -149,22 +149,22 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         covers its last record, too; one that is left by an exception does not. The records that a
         loop has not reached come with the next poll or loop.
         """
-        with self._turn:
+        with self._caller_lock:
             records = self._unread.the_iterator()
             return BlockingRecords(records, self._ask, looping_frame(sys._getframe().f_back))
 
     def _ask(self, is_first: bool) -> None:
         """Note that a loop asks for its next record, which may be its first."""
-        with self._turn:
+        with self._caller_lock:
             self._unread.come_back()
             if is_first:
                 self._core.driver.run(self._calls.begin_loop())
             self._core.waits.check_wakeup()
-            self._unread.reach_next()  # in this turn: nobody can close in between
+            self._unread.reach_next()  # under this lock: nobody can close in between
 
     def _refill(self, handover: RecordHandover, max_records: int | None = None) -> None:
         """Wait for records without limit and take them; all records before are covered."""
-        with self._turn:
+        with self._caller_lock:
             while not handover:
                 self._take(handover, ITERATION_WAIT, max_records)
 

@@ -1,4 +1,4 @@
-"""What a consumer's calls do that may wait, once they have the turn and a deadline: as steps.
+"""What a consumer's calls do that may wait, once they have the lock and a deadline: as steps.
 
     poll ──────────────────────┐                  ┌─► Membership: the group, commits
     ConsumerCalls: all others ─┴─► ConsumerSteps ─┼─► Reading: records, positions
@@ -25,7 +25,7 @@ ALIVE_SLICE = 1.0
 
 
 class ConsumerSteps:
-    """What the calls of one consumer do, in the caller's turn."""
+    """What the calls of one consumer do, while the caller holds the lock."""
 
     def __init__(
         self,

@@ -19,6 +19,6 @@ class GroupObserver(Consumer):
             BrokerError: the group, or a topic of its members, may not be seen.
             KafkaTimeoutError: no answer in time.
         """
-        with self._turn:
+        with self._caller_lock:
             deadline = self._calls.deadline(timeout)
             return self._core.driver.run(self._core.queries.description(deadline))

@@ -32,7 +32,7 @@ class RangeReading(ConsumerBase):
 
     def assign_ranges(self, ranges: Mapping[TopicPartition, range]) -> None:
         """Read each partition from the first offset of its range to the last."""
-        with self._turn:
+        with self._caller_lock:
             self._reading.ends.update({tp: span.stop for tp, span in ranges.items()})
             self._reading.assign(ranges)
             for partition, span in ranges.items():
@@ -40,7 +40,7 @@ class RangeReading(ConsumerBase):
 
     def drop_finished(self) -> int:
         """Stop fetching partitions that are at their ends; return how many are left."""
-        with self._turn:
+        with self._caller_lock:
             at = self._reading.intake.positions()
             left = [
                 partition
@@ -53,7 +53,7 @@ class RangeReading(ConsumerBase):
 
     def timeout_error(self, what: str) -> KafkaTimeoutError:
         """Return a timeout error that names the unread partitions, and why they are not read."""
-        with self._turn:
+        with self._caller_lock:
             partitions = self._reading.intake.partitions
             why = self._core.control.why_waiting_for_several(partitions, self._core.now())
             unread = Reason(f"unread: {why.text}", why.cause)
@@ -66,7 +66,7 @@ class RangeReading(ConsumerBase):
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return the position of each partition that has one."""
-        with self._turn:
+        with self._caller_lock:
             return {
                 partition: at.offset for partition, at in self._reading.intake.positions().items()
             }

@@ -223,7 +223,7 @@ class Unread:
     def take_back(self, handover: RecordHandover) -> None:
         """Give taken records back: the user did not get them. They come next, uncommitted."""
         handover.take_back()
-        if self._handover is handover:  # otherwise another thread has the turn
+        if self._handover is handover:  # otherwise another thread holds the lock
             self._note_in_hand(_InHand.NOTHING)
 
     # The position of a partition is behind its unread records. So these are dropped only after the

@@ -1,7 +1,7 @@
 """Who calls a client: a thread, or a task of an event loop.
 
-A consumer is for one caller at a time, so it has to know callers apart (see `consumer/turn.py`).
-`TaskCallers`, for callers in an event loop, is in `looping`.
+A consumer is for one caller at a time, so it has to know callers apart: see
+`consumer/caller_lock.py`. `TaskCallers`, for callers in an event loop, is in `looping`.
 """
 
 from __future__ import annotations

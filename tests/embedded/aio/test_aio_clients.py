@@ -114,7 +114,7 @@ def test_a_loop_that_is_closed_under_its_clients(
     async def main() -> None:
         await producer.send(topic, b"x")
         polling.append(asyncio.create_task(consumer.poll(TIMEOUT)))
-        await until(lambda: consumer._turn.holder is polling[0])
+        await until(lambda: consumer._caller_lock.holder is polling[0])
 
     made = LOOPS[loop]()
     made.run_until_complete(main())
@@ -204,7 +204,7 @@ def test_a_second_task_is_told_who_is_the_first(kafka: EmbeddedKafka, topic: str
         async with consumer_of(kafka) as consumer:
             consumer.assign([TopicPartition(topic, 0)])
             first = asyncio.create_task(consumer.poll(TIMEOUT), name="the first")
-            await until(lambda: consumer._turn.holder is first)
+            await until(lambda: consumer._caller_lock.holder is first)
             for call in (
                 lambda: consumer.poll(0),
                 lambda: consumer.position(TopicPartition(topic, 0)),
@@ -227,7 +227,7 @@ def test_a_close_ends_another_tasks_poll(kafka: EmbeddedKafka, topic: str) -> No
         consumer = consumer_of(kafka, group_id=topic)
         consumer.subscribe([topic])
         polling = asyncio.create_task(consumer.poll(TIMEOUT))
-        await until(lambda: consumer._turn.holder is polling)
+        await until(lambda: consumer._caller_lock.holder is polling)
         await asyncio.gather(consumer.close(), consumer.close())
         with pytest.raises(WakeupError, match="closes this consumer"):
             await polling

@@ -93,7 +93,7 @@ class Diary(RebalanceListener):
 
 def is_busy(consumer: Consumer) -> bool:
     """Whether a thread is in a call; looked at without being in one."""
-    return consumer._turn.holder is not None
+    return consumer._caller_lock.holder is not None
 
 
 def begin(other: ThreadPoolExecutor, consumer: Consumer, call: Callable[[], object]) -> Future[Any]:
@@ -120,18 +120,18 @@ CALLS: dict[str, Callable[[Consumer, TopicPartition], object]] = {
 }
 
 
-class LateTurn:
-    """The turn of a consumer that another thread closes, or tries to, before one of its takes."""
+class LateLock:
+    """The lock of a consumer that another thread closes, or tries to, before one of its takes."""
 
     def __init__(self, consumer: Consumer, other: ThreadPoolExecutor, take: int) -> None:
         self._consumer = consumer
-        self._turn = consumer._turn
+        self._caller_lock = consumer._caller_lock
         self._other = other
         self._left = take
         self.closing: Future[None] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._turn, name)
+        return getattr(self._caller_lock, name)
 
     def __enter__(self) -> None:
         self._left -= 1
@@ -139,10 +139,10 @@ class LateTurn:
             core = self._consumer._core
             self.closing = self._other.submit(self._consumer.close)
             eventually(lambda: core.has_ended or core.waits.closer is not None, "the close")
-        self._turn.__enter__()
+        self._caller_lock.__enter__()
 
     def __exit__(self, *_: object) -> None:
-        self._turn.__exit__(None, None, None)
+        self._caller_lock.__exit__(None, None, None)
 
 
 CLOSES = r"^(another thread|task 'close of .*') closes this consumer"
@@ -184,12 +184,12 @@ class TestAnotherThread:
         for module in (kafka_fast.consumer.client, kafka_fast.aio.consumer):
             monkeypatch.setattr(module, "ITERATION_WAIT", 0.0)
         records = iter(consumer) if call == "for" else consumer.batches()
-        turn = LateTurn(consumer, other, take)
-        monkeypatch.setattr(getattr(consumer, "client", consumer), "_turn", turn)
+        lock = LateLock(consumer, other, take)
+        monkeypatch.setattr(getattr(consumer, "client", consumer), "_caller_lock", lock)
         with pytest.raises(WakeupError, match=CLOSES):
             next(records)
-        assert turn.closing is not None
-        turn.closing.result(TIMEOUT)
+        assert lock.closing is not None
+        lock.closing.result(TIMEOUT)
 
     @pytest.mark.threads_only("it calls a blocking consumer in a thread of asyncio's")
     def test_of_a_cancelled_task_is_woken(self, consumer: Consumer) -> None:

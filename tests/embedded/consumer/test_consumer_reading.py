@@ -307,8 +307,8 @@ class TestWaits:
 
         thread = threading.Thread(target=wait)
         thread.start()
-        turn = consumer._turn  # looked at without taking it: the other one's poll would fail
-        eventually(lambda: turn.holder is not None, "the other thread's poll")
+        lock = consumer._caller_lock  # looked at without taking it: the other one's poll would fail
+        eventually(lambda: lock.holder is not None, "the other thread's poll")
         calls = calls_of(consumer)
         assert calls.keys() == public_methods() - {"wakeup", "debug_dump", "metrics"}
         assert consumer.metrics()["client_id"] == consumer.client_id

@@ -1,7 +1,7 @@
 """The guard that lets one caller at a time use a consumer, in the process that made it.
 
-    calls   ── with turn ──► hold the turn until they end; another caller's call is refused
-    close() ── take_to_close ──► wakes the caller that has the turn, waits for it, takes the turn
+    calls   ── with lock ──► hold the lock until they end; another caller's call is refused
+    close() ── acquire_to_close ──► wakes the holder, waits for it, takes the lock
 
 A caller is a thread, or a task of an event loop (`net/waiting/callers.py`). The closing caller is
 noted as `waits.closer`. From then on, waits and calls of other callers end with a WakeupError,
@@ -23,21 +23,21 @@ INTERRUPTED = (LookupError, RuntimeError, AttributeError, CommitFailedError)
 """
 
 
-class Turn:
+class CallerLock:
     """A context manager that each call holds from its beginning to its end. Calls may nest."""
 
-    __slots__ = ("_awaited", "_callers", "_closing", "_core", "_depth", "_holder", "_lock")
+    __slots__ = ("_awaited", "_callers", "_closing", "_core", "_depth", "_holder", "_mutex")
 
     def __init__(self, core: ConsumerCore) -> None:
         # Held for a moment only. Reentrant: a signal handler's calls may come in between, and they
         # leave the fields as they found them.
-        self._lock = threading.RLock()
+        self._mutex = threading.RLock()
         self._core = core
         self._callers = core.waits.callers
-        self._depth = 0  # nested calls of the caller that has the turn
-        self._holder: Caller | None = None  # the caller that has the turn
+        self._depth = 0  # nested calls of the caller that holds the lock
+        self._holder: Caller | None = None  # the caller that holds the lock
         self._awaited = 0  # callers that wait until they can close
-        self._closing: Closing | None = None  # the closing that has the turn
+        self._closing: Closing | None = None  # the closing that holds the lock
 
     @property
     def holder(self) -> Caller | None:
@@ -53,9 +53,9 @@ class Turn:
         self._core.check_open()
         waits = self._core.waits
         if waits.closer is not None and not self.is_mine:
-            waits.check_closer()  # before the turn is taken, so that the closer gets it
-        if not self._take():
-            waits.check_closer()  # one may have come, and have taken the turn, meanwhile
+            waits.check_closer()  # before the lock is taken, so that the closer gets it
+        if not self._acquire():
+            waits.check_closer()  # one may have come, and have taken the lock, meanwhile
             self._core.check_open()
             raise self._refusal()
         try:
@@ -70,10 +70,10 @@ class Turn:
             daemon_threads.hold_daemon()
             raise WakeupError("the consumer was closed meanwhile") from error
 
-    def _take(self) -> bool:
-        """Take the turn, unless another caller has it; return whether this caller has it now."""
+    def _acquire(self) -> bool:
+        """Take the lock, unless another caller holds it; return whether this one has it now."""
         me = self._callers.current()
-        with self._lock:
+        with self._mutex:
             if self._holder is None:
                 self._holder = me
             elif self._holder != me:
@@ -82,7 +82,7 @@ class Turn:
             return True
 
     def _release(self) -> None:
-        with self._lock:
+        with self._mutex:
             self._depth -= 1
             if self._depth == 0:
                 self._holder = None
@@ -99,8 +99,8 @@ class Turn:
 
     # ---- closing ----
 
-    def take_to_close(self, closing: Closing, deadline: float) -> Steps[bool]:
-        """Take the turn for a caller that closes the consumer; `end_to_close` must follow.
+    def acquire_to_close(self, closing: Closing, deadline: float) -> Steps[bool]:
+        """Take the lock for a caller that closes the consumer; `release_to_close` must follow.
 
         If another caller is in a call, it is woken and waited for. If this caller itself is in a
         call (a listener or a signal handler closes), that call goes on after the close.
@@ -120,25 +120,25 @@ class Turn:
         if self._closing is not None and self._closing.caller == me:
             return False
         closing.caller = me
-        if not self._take():
+        if not self._acquire():
             yield from self._await_others(me, deadline)
-        closing.has_turn = True
+        closing.is_holder = True
         if self._core.has_ended:
             return False
         self._closing = closing
         self._core.waits.closer = me
         return True
 
-    def end_to_close(self, closing: Closing) -> None:
-        """Give the turn back, if this closing has it."""
+    def release_to_close(self, closing: Closing) -> None:
+        """Release the lock, if this closing holds it."""
         if self._closing is closing:
             self._core.waits.closer = self._closing = None
-        if closing.has_turn:
-            closing.has_turn = False
+        if closing.is_holder:
+            closing.is_holder = False
             self._release()
 
     def _await_others(self, me: Caller, deadline: float) -> Steps[None]:
-        """Wait until the caller that has the turn is out of its call, and take the turn."""
+        """Wait until the caller that holds the lock is out of its call, and take the lock."""
         core = self._core
         began = core.now()
         self._awaited += 1
@@ -147,7 +147,7 @@ class Turn:
                 # If another caller is the closer, it is not woken: it closes the consumer.
                 if core.waits.claim_closing(me):
                     core.driver.wake()
-                if self._take():
+                if self._acquire():
                     return
                 if core.now() >= deadline:
                     raise KafkaTimeoutError(
@@ -168,8 +168,8 @@ class Turn:
 class Closing:
     """One attempt to close a consumer."""
 
-    __slots__ = ("caller", "has_turn")
+    __slots__ = ("caller", "is_holder")
 
     def __init__(self) -> None:
         self.caller: Caller | None = None
-        self.has_turn = False
+        self.is_holder = False
