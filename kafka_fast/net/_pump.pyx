@@ -1,7 +1,7 @@
 """The data plane's thread and the machine under it: poll, recv, sendmsg, eventfd, clocks.
 
-The thread is native, never takes the GIL and touches no Python object. It steps the data plane,
-sleeps in poll(2) until a socket, a caller or a deadline wakes it, and steps again. All signals are
+The thread is native, never takes the GIL and touches no Python object. It turns the data plane,
+sleeps in poll(2) until a socket, a caller or a deadline wakes it, and turns on. All signals are
 blocked in this thread, so that they reach a Python thread. A caller that stops the thread joins it
 without the GIL.
 """
@@ -15,7 +15,7 @@ from libc.string cimport memset
 
 from kafka_fast.dataplane.core._sender_state cimport sender_state
 from kafka_fast.dataplane.core._plane cimport DataPlane, Environment
-from kafka_fast.dataplane.core._sender cimport step
+from kafka_fast.dataplane.core._sender cimport turn_plane
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 from kafka_fast.net._compressor cimport (
@@ -358,7 +358,7 @@ cdef void sleep_until(poller* it, const thread_state* state, double until) noexc
 
 cdef void turn(poller* it, const thread_state* state, double deadline) noexcept nogil:
     """Step once, and sleep until there is something to do, or `deadline` (0: none)."""
-    cdef double until = step(state.sender, monotonic(NULL))
+    cdef double until = turn_plane(state.sender, monotonic(NULL))
     if until == 0.0 or 0.0 < deadline < until:
         until = deadline
     kf_set(&state.plane.wake_level, state.sender.wake_level)

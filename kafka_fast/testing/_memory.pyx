@@ -16,7 +16,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 
 from kafka_fast.dataplane.core._plane cimport DataPlane, Environment
 from kafka_fast.dataplane.produce._queues cimport Queues
-from kafka_fast.dataplane.core._sender cimport step
+from kafka_fast.dataplane.core._sender cimport turn_plane
 from kafka_fast.dataplane.core._events cimport trace_line
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
@@ -371,7 +371,7 @@ cdef class Turner:
         for link in self.links:
             it = (<MemoryLink>link).pipe
             kf_link_ready(it.link, ready_of(it, kf_link_wants(it.link)))
-        until = step(self.sender, self.machine.state.now)
+        until = turn_plane(self.sender, self.machine.state.now)
         kf_set(&plane.wake_level, self.sender.wake_level)
         return -1.0 if kf_plane_has_news(plane, self.sender.wake_level) else until
 

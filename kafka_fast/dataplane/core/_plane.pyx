@@ -4,8 +4,8 @@
 Events leave to be read, and commands arrive packed: carriers in net/ and in the clients translate
 to and from the control plane's records, so that the two planes never import each other.
 
-Thread: any, with the GIL. `step` is the exception: it belongs to one thread at a time, the data
-plane's own or, in a simulation, the caller's.
+Thread: any, with the GIL. `turn_plane` is the exception: it belongs to one thread at a time, the
+data plane's own or, in a simulation, the caller's.
 """
 
 cimport cython
@@ -15,7 +15,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from kafka_fast._wire._checksum cimport crc32c_join, crc32c_update
-from kafka_fast.dataplane.core._sender cimport sender_destroy, sender_init, step
+from kafka_fast.dataplane.core._sender cimport sender_destroy, sender_init, turn_plane
 from kafka_fast.dataplane.core._events cimport node_dict, plane_events, stats_dict
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
@@ -114,11 +114,11 @@ cdef class DataPlane:
         """Return what happened since the last call, in order."""
         return plane_events(kf_plane_take_events(self.plane))
 
-    def step(self, double now):
+    def turn_plane(self, double now):
         """Take one turn; returns when to call again at the latest (0: only when woken)."""
         cdef double until
         with nogil:
-            until = step(&self.sender, now)
+            until = turn_plane(&self.sender, now)
         return until
 
     # ---- numbers ----

@@ -11,4 +11,4 @@ cdef void sender_destroy(sender_state* state) noexcept nogil
 
 # Carry out commands, read, expire, drain, write. Returns when to be called again at the latest
 # (monotonic seconds; 0: only when woken). Never blocks, calls no clock.
-cdef double step(sender_state* state, double now) noexcept nogil
+cdef double turn_plane(sender_state* state, double now) noexcept nogil

@@ -3,7 +3,7 @@
     commands ─► read answers ─► heartbeats ─► produce side: inbox, overdue, drain ─► write
                                               fetch side: fetch for streams
 
-Thread: data plane; in a simulation, whoever calls `step`. Takes no GIL, calls no clock.
+Thread: data plane; in a simulation, whoever calls `turn_plane`. Takes no GIL, calls no clock.
 """
 
 from libc.string cimport memset
@@ -91,7 +91,7 @@ cdef double plan_produce(sender_state* state, double now) noexcept nogil:
 
 
 cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
-    """Return when to step again, and note who may end the sleep before."""
+    """Return when to turn again, and note who may end the sleep before."""
     cdef kf_link* link = state.links
     cdef double until = heartbeat_deadline(state)
     while link != NULL:
@@ -135,7 +135,7 @@ cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil:
 cdef void sender_destroy(sender_state* state) noexcept nogil:
     if state.plane.producer != NULL:
         kf_producer_close(state.plane.producer)
-    carry_out_commands(state, 0.0)  # so that a link added after the last step is closed as well
+    carry_out_commands(state, 0.0)  # so that a link added after the last turn is closed as well
     while state.links != NULL:
         close_link(state, state.links, KF_CLOSE_BY_US, 0, 0.0)
     stop_all_heartbeats(state)
@@ -143,7 +143,7 @@ cdef void sender_destroy(sender_state* state) noexcept nogil:
         kf_producer_fail_all(state.plane.producer)
 
 
-cdef double step(sender_state* state, double now) noexcept nogil:
+cdef double turn_plane(sender_state* state, double now) noexcept nogil:
     cdef bint produces = state.plane.producer != NULL
     cdef bint fetches = state.plane.fetcher != NULL
     cdef kf_link* link

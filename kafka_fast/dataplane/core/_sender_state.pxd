@@ -10,7 +10,7 @@ ctypedef struct sender_state:
     kf_plane* plane
     kf_link* links            # the open ones
     kf_heartbeat* heartbeats  # those that are being sent
-    int wake_level            # after a step: who may end the sleep, enum kf_wake_level
+    int wake_level            # after a turn: who may end the sleep, enum kf_wake_level
 
 
 # The open link of this id, or NULL.

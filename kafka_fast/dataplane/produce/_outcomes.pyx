@@ -1,6 +1,6 @@
 """How a batch leaves a request, and what happens when its time is over.
 
-Success completes here. Everything else freezes the partition's queue in the same step and becomes
+Success completes here. Everything else freezes the partition's queue in the same turn and becomes
 a row of an event, on which the control plane decides. Its verdict carries the generation of the
 freeze: a verdict that another failure has overtaken names an older one, and does nothing.
 """

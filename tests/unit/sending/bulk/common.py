@@ -46,4 +46,4 @@ def fail_all(queues: Queues, partitions: int = 4) -> None:
     """Fail what is in no request: nothing was sent."""
     for queue_id in range(partitions):
         carry_produce(FailQueue(queue_id, 29), queues, 0)
-    queues.plane.step(time.monotonic())
+    queues.plane.turn_plane(time.monotonic())
