@@ -174,7 +174,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
         """Return the state of things in a few lines, for people. Any thread."""
         return "\n".join(
             [
-                f"cluster {self.cluster.cluster_id}, metadata generation {self.cluster.generation}",
+                f"cluster {self.cluster.cluster_id}, metadata update {self.cluster.update_count}",
                 *map(str, self.cluster.nodes),
                 *self.connections.describe(now),
                 *self._describe_own(now),

@@ -82,7 +82,7 @@ class Lookup:
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
-        if self._seen != self._cluster.generation:
+        if self._seen != self._cluster.update_count:
             self._look_for_suspects()
         if not self._suspects:
             self._absent_until.clear()
@@ -120,7 +120,7 @@ class Lookup:
     def _look_for_suspects(self) -> None:
         """Find the topics that may not exist, or lack a partition that is asked about."""
         cluster = self._cluster
-        self._seen = cluster.generation
+        self._seen = cluster.update_count
         self._suspects = {
             topic
             for topic, highest in self._highest.items()

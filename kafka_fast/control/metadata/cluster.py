@@ -121,7 +121,7 @@ class Cluster(Topology):
         self._cluster_id: str | None = None
         self._controller_id = -1
         self._all_topics: frozenset[ListedTopic] | None = None
-        self._generation = 0
+        self._update_count = 0
         # Brokers that are asked by name may still speak of a deleted topic, until then.
         self._unclear_until: dict[str, float] = {}
         # Until the nodes are known, requests go to bootstrap.servers.
@@ -133,9 +133,9 @@ class Cluster(Topology):
     # ---- getters ----
 
     @property
-    def generation(self) -> int:
+    def update_count(self) -> int:
         """Counts the answers and hints that changed something."""
-        return self._generation
+        return self._update_count
 
     @property
     def cluster_id(self) -> str | None:
@@ -493,9 +493,9 @@ class Cluster(Topology):
             self._unanswered_since = now
 
     def _finish(self, changes: ClusterChanges) -> ClusterChanges:
-        """Count the generation of a change."""
+        """Count an update that changed something."""
         if changes:
-            self._generation += 1
+            self._update_count += 1
         return changes
 
 

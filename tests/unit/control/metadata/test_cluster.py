@@ -57,7 +57,7 @@ def test_first_answer_fills_the_cache() -> None:
     assert changes.new_topics == ["t"]
     assert [n.id for n in changes.nodes_added] == [1, 2]
     assert not cluster.needs_bootstrap
-    assert cluster.generation == 1
+    assert cluster.update_count == 1
     assert cluster.partition_count("t") == 2
     leader = cluster.leader("t", 1)
     assert leader is not None
@@ -82,9 +82,9 @@ def test_getters_of_unknown_things() -> None:
 
 def test_same_answer_again_changes_nothing() -> None:
     cluster = cluster_with(topic("t", topic_id=A))
-    generation = cluster.generation
+    update_count = cluster.update_count
     assert not ask_and_answer(cluster, answer(topic("t", topic_id=A)), 1.0)
-    assert cluster.generation == generation
+    assert cluster.update_count == update_count
 
 
 def test_older_leader_epoch_is_ignored_and_newer_taken() -> None:

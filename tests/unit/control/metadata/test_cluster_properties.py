@@ -91,7 +91,7 @@ def test_any_answers(steps: list[MetadataResponse | tuple[object, ...]]) -> None
     cluster = Cluster(SETTINGS, lambda: 0.5)
     for number, step in enumerate(steps):
         before, led = epochs(cluster), leaders(cluster)
-        cluster_id, generation = cluster.cluster_id, cluster.generation
+        cluster_id, update_count = cluster.cluster_id, cluster.update_count
         changes = apply(cluster, step, 10.0 * number)
 
         # No leader epoch falls while the topic keeps its id, and no partition is lost.
@@ -133,7 +133,7 @@ def test_any_answers(steps: list[MetadataResponse | tuple[object, ...]]) -> None
             assert now_led[key] == change.leader_id
 
         # A refused answer changes nothing; the cluster is never exchanged behind our back.
-        assert cluster.generation - generation == (bool(changes) and changes.failure is None)
+        assert cluster.update_count - update_count == (bool(changes) and changes.failure is None)
         if changes.failure is not None:
             assert (epochs(cluster), leaders(cluster)) == (before, led)
         if cluster_id is not None:

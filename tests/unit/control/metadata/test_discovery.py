@@ -136,11 +136,11 @@ def test_while_a_node_does_not_answer_another_is_asked_and_the_first_answer_coun
     client.machine.run(SILENT_NODE_PATIENCE * 0.2)
     assert client.asked() == [2]
     assert client.cluster.leader_epoch("t", 0) == client.answers
-    generation = client.cluster.generation
+    update_count = client.cluster.update_count
     command, request, version = client.machine.unanswered.pop()
     assert isinstance(request, MetadataRequest)
     client.machine.answer(command, answer(topic("t", ((3, 99),)), brokers=BROKERS), version)
-    assert client.cluster.generation == generation, "it came too late"
+    assert client.cluster.update_count == update_count, "it came too late"
     client.refresh()
     client.machine.run()
     assert client.answers > 2
