@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafka_fast.dataplane.core._wake import Wake
-from kafka_fast.net.waiting.steps import InThread, Invoke, Request, Steps, YieldToLoop, run_steps
+from kafka_fast.net.waiting.steps import InThread, Invoke, Steps, Yielded, YieldToLoop, run_steps
 
 T = TypeVar("T")
 
@@ -37,19 +37,19 @@ class BlockingDriver:
         """Have all waiters look again. Any thread."""
         self._wake.raise_()
 
-    def _answer(self, request: Request) -> object:
-        if isinstance(request, Invoke):
-            return request.function(*request.args)
-        if isinstance(request, InThread):
-            return request.function()
-        if isinstance(request, YieldToLoop):
+    def _answer(self, yielded: Yielded) -> object:
+        if isinstance(yielded, Invoke):
+            return yielded.function(*yielded.args)
+        if isinstance(yielded, InThread):
+            return yielded.function()
+        if isinstance(yielded, YieldToLoop):
             return None  # other threads run anyway
         in_main = threading.current_thread() is threading.main_thread()
         while True:
             seen = self._wake.count
-            if request.is_over():
+            if yielded.is_over():
                 return None
-            left = request.deadline - self._now()
+            left = yielded.deadline - self._now()
             if left <= 0.0:
                 return None
             self._wake.wait(seen, left, in_main)

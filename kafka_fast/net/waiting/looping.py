@@ -19,7 +19,7 @@ from kafka_fast.dataplane.core._loop_share import add_runnable, begin_share, is_
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.net.waiting.callers import Caller
 from kafka_fast.net.waiting.loop_readers import LoopReaders, resume, was_resumed
-from kafka_fast.net.waiting.steps import InThread, Request, Steps, Wait, YieldToLoop, has_ended
+from kafka_fast.net.waiting.steps import InThread, Steps, Wait, Yielded, YieldToLoop, has_ended
 
 T = TypeVar("T")
 
@@ -124,8 +124,8 @@ class LoopDriver:
         errors: list[BaseException] = []  # no variable: with its traceback that would be a cycle
         while True:
             try:
-                request = steps.throw(errors.pop()) if errors else steps.send(value)
-                value = await self._answer(request)
+                yielded = steps.throw(errors.pop()) if errors else steps.send(value)
+                value = await self._answer(yielded)
             except GeneratorExit:  # noqa: PERF203  nobody runs what would follow
                 raise
             except BaseException as error:
@@ -136,16 +136,16 @@ class LoopDriver:
                     raise
                 errors.append(error)
 
-    async def _answer(self, request: Request) -> object:
-        if isinstance(request, Wait):
-            await self._wait(request)
+    async def _answer(self, yielded: Yielded) -> object:
+        if isinstance(yielded, Wait):
+            await self._wait(yielded)
             return None
-        if isinstance(request, InThread):
-            return await _in_thread(request.function)
-        if isinstance(request, YieldToLoop):
+        if isinstance(yielded, InThread):
+            return await _in_thread(yielded.function)
+        if isinstance(yielded, YieldToLoop):
             await self._yield_to_loop()
             return None
-        result = request.function(*request.args)
+        result = yielded.function(*yielded.args)
         return await result if inspect.isawaitable(result) else result
 
     async def _wait(self, wait: Wait) -> None:

@@ -58,8 +58,10 @@ class YieldToLoop(NamedTuple):
     """Let an event loop run other tasks: these steps have held it for a while."""
 
 
-Request: TypeAlias = Wait | Invoke | InThread | YieldToLoop
-Steps: TypeAlias = Generator[Request, Any, T]
+Yielded: TypeAlias = Wait | Invoke | InThread | YieldToLoop
+"""What steps yield to their driver."""
+
+Steps: TypeAlias = Generator[Yielded, Any, T]
 
 
 class Driver(Protocol):
@@ -72,12 +74,12 @@ class Driver(Protocol):
         """Have all waiters look again: an awaited event may have happened."""
 
 
-def run_steps(steps: Steps[T], answer: Callable[[Request], object]) -> T:
+def run_steps(steps: Steps[T], answer: Callable[[Yielded], object]) -> T:
     """Run steps to their end.
 
     Args:
         steps: a generator that has not begun.
-        answer: carries out a request; an exception that it raises is thrown into the steps.
+        answer: does what was yielded; an exception that it raises is thrown into the steps.
     """
     try:
         return _run_steps(steps, answer)
@@ -87,7 +89,7 @@ def run_steps(steps: Steps[T], answer: Callable[[Request], object]) -> T:
         steps.close()
 
 
-def _run_steps(steps: Steps[T], answer: Callable[[Request], object]) -> T:
+def _run_steps(steps: Steps[T], answer: Callable[[Yielded], object]) -> T:
     value: object = None
     errors: list[BaseException] = []  # no variable: with its traceback that would be a cycle
     while True:

@@ -23,7 +23,7 @@ from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net.host import Addresses, Client
 from kafka_fast.net.waiting.callers import Callers, ThreadCallers
-from kafka_fast.net.waiting.steps import Driver, Request, Steps, run_steps
+from kafka_fast.net.waiting.steps import Driver, Steps, Yielded, run_steps
 from kafka_fast.sending._observers import notify
 from kafka_fast.testing._memory import Turner, VirtualMachine
 from tests.sim.worlds.clock import Clock
@@ -319,8 +319,8 @@ def _result(function: Callable[[], object]) -> object:
         return error
 
 
-def _refuse(request: Request) -> object:
-    raise AssertionError(f"nobody waits here: {request}")
+def _refuse(yielded: Yielded) -> object:
+    raise AssertionError(f"nobody waits here: {yielded}")
 
 
 class VirtualCallbacks:

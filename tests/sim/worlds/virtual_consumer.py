@@ -34,7 +34,7 @@ from kafka_fast.dataplane.core._events import PlaneEvent
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.net.process import process_life
-from kafka_fast.net.waiting.steps import InThread, Invoke, Request, Steps, YieldToLoop, run_steps
+from kafka_fast.net.waiting.steps import InThread, Invoke, Steps, Yielded, YieldToLoop, run_steps
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.sim.worlds.actors import Actor
 from tests.sim.worlds.host import VirtualHost
@@ -120,14 +120,14 @@ class VirtualDriver:
         """Have the user look again."""
         self._host.waiter.look()
 
-    def _answer(self, request: Request) -> object:
-        if isinstance(request, Invoke):
-            return request.function(*request.args)
-        if isinstance(request, InThread):
-            return request.function()
-        if isinstance(request, YieldToLoop):
+    def _answer(self, yielded: Yielded) -> object:
+        if isinstance(yielded, Invoke):
+            return yielded.function(*yielded.args)
+        if isinstance(yielded, InThread):
+            return yielded.function()
+        if isinstance(yielded, YieldToLoop):
             return None
-        self._host.waiter.wait(request.is_over, request.deadline - self._host.now())
+        self._host.waiter.wait(yielded.is_over, yielded.deadline - self._host.now())
         return None
 
 

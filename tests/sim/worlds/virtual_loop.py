@@ -19,7 +19,7 @@ from typing import Any
 from kafka_fast.dataplane.core._loop_share import begin_share
 from kafka_fast.instants import NEVER
 from kafka_fast.net.waiting.looping import LoopDriver
-from kafka_fast.net.waiting.steps import InThread, Request, Wait
+from kafka_fast.net.waiting.steps import InThread, Wait, Yielded
 from tests.sim.worlds.clock import Clock
 
 LATEST_CANCEL = 0.1
@@ -187,15 +187,15 @@ class VirtualLoopDriver(LoopDriver):
             await Suspended(wait)
         begin_share(self._now())
 
-    async def _answer(self, request: Request) -> object:
-        """Carry out a request; a thread would run at another moment in each run of a seed.
+    async def _answer(self, yielded: Yielded) -> object:
+        """Do what was yielded; a thread would run at another moment in each run of a seed.
 
         So its function is called by the clock, in the world's thread. As in a thread of its own, it
         is not through before the task sleeps, and goes on if the task is cancelled there.
         """
-        if not isinstance(request, InThread):
-            return await super()._answer(request)
-        function = request.function
+        if not isinstance(yielded, InThread):
+            return await super()._answer(yielded)
+        function = yielded.function
         done: asyncio.Future[object] = asyncio.get_running_loop().create_future()
 
         def call() -> None:

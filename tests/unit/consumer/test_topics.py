@@ -13,7 +13,7 @@ from kafka_fast.control.connections.refusals import Refusals
 from kafka_fast.control.metadata.cluster import ListedTopic
 from kafka_fast.control.view import View
 from kafka_fast.net.waiting.callers import ThreadCallers
-from kafka_fast.net.waiting.steps import Request, run_steps
+from kafka_fast.net.waiting.steps import Yielded, run_steps
 
 
 class Cluster:
@@ -39,7 +39,7 @@ class Late:
     def call(self, what: Callable[[float], None]) -> None:
         self.to_do.append(what)
 
-    def turn(self, request: Request) -> None:
+    def turn(self, yielded: Yielded) -> None:
         if self.to_do:
             self.to_do.pop(0)(0.0)
         else:

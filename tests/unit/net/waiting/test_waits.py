@@ -24,7 +24,7 @@ from kafka_fast.errors import (
     WakeupError,
     broker_error,
 )
-from kafka_fast.net.waiting.steps import Request, Steps, Wait, run_steps
+from kafka_fast.net.waiting.steps import Steps, Wait, Yielded, run_steps
 from kafka_fast.net.waiting.waits import GRACE, Answer, ClientWaits
 from tests.unit.control.requests.test_collecting import DescribeGroups
 from tests.unit.control.test_client_control import Client
@@ -47,11 +47,11 @@ class Clock:
     def run(self, steps: Steps[T]) -> T:
         return run_steps(steps, self._answer)
 
-    def _answer(self, request: Request) -> None:
-        assert isinstance(request, Wait)
+    def _answer(self, yielded: Yielded) -> None:
+        assert isinstance(yielded, Wait)
         self.waited += 1
-        if not request.is_over():
-            self.time = max(self.time, request.deadline)
+        if not yielded.is_over():
+            self.time = max(self.time, yielded.deadline)
 
 
 class Connections:
@@ -175,9 +175,9 @@ def interrupted(waits: ClientWaits, answer: Answer[int], *, is_shielded: bool) -
     """Return a wait into which Ctrl-C was thrown, once."""
     steps = waits.wait(answer, 200.0, "committing", is_shielded=is_shielded)
     assert isinstance(next(steps), Wait)
-    request = steps.throw(KeyboardInterrupt())
-    assert isinstance(request, Wait)
-    assert request.deadline == pytest.approx(100.0 + GRACE)
+    yielded = steps.throw(KeyboardInterrupt())
+    assert isinstance(yielded, Wait)
+    assert yielded.deadline == pytest.approx(100.0 + GRACE)
     return steps
 
 
@@ -219,11 +219,11 @@ def test_a_refused_login_ends_a_wait_at_once(
     answer: Answer[int] = Answer()
     refused = AuthenticationError("node 1 at b:9092 refuses the login by PLAIN: no")
     steps = waits.wait(answer, 1e6, "counting")
-    request = next(steps)
-    assert isinstance(request, Wait)
-    assert not request.is_over()
+    yielded = next(steps)
+    assert isinstance(yielded, Wait)
+    assert not yielded.is_over()
     control.connections.refusals.note(refused)
-    assert request.is_over()
+    assert yielded.is_over()
     with pytest.raises(AuthenticationError, match="refuses the login by PLAIN") as caught:
         steps.send(None)
     assert caught.value is not refused
@@ -235,14 +235,14 @@ def test_a_refused_login_ends_a_wait_at_once(
 def test_a_wait_is_over_when_something_ends_it(waits: ClientWaits, control: Any) -> None:
     """Exactly when `raise_if_over` would raise: else its steps would spin, or sleep on."""
     is_known = False
-    request = next(waits.wait_until(lambda: is_known, 200.0, "counting"))
-    assert isinstance(request, Wait)
-    assert not request.is_over()
+    yielded = next(waits.wait_until(lambda: is_known, 200.0, "counting"))
+    assert isinstance(yielded, Wait)
+    assert not yielded.is_over()
     is_known = True
-    assert request.is_over()
+    assert yielded.is_over()
     is_known = False
     control.fatal = KafkaConnectionError("not allowed in")
-    assert request.is_over()
+    assert yielded.is_over()
     with pytest.raises(KafkaConnectionError):
         waits.raise_if_over()
 
