@@ -84,11 +84,11 @@ from __future__ import annotations
 
 from kafka_fast.protocol.apis.topics.count_records import CountRecordsRequest, CountRecordsResponse
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 
 
 @answers(CountRecordsRequest)
-def answer(request: Request) -> CountRecordsResponse:
+def answer(request: ReceivedRequest) -> CountRecordsResponse:
     """Count them."""
     planned = request.planned_error()
     if planned is not None:

@@ -19,8 +19,8 @@ from kafka_fast.net.waiting.looping import LoopDriver, Sleeper
 from kafka_fast.sending._sending import AsyncSender
 
 
-class Place(Sleeper):
-    """One send's place in the line."""
+class WaitingSend(Sleeper):
+    """A send that waits in the line for room."""
 
     __slots__ = ("is_gone", "size")
 
@@ -48,9 +48,9 @@ class RoomLine:
         self._driver = driver
         self._has_room = has_room
         self._sender = sender
-        self._places: deque[Place] = deque()
+        self._sends: deque[WaitingSend] = deque()
 
-    async def enter(self, size: int, deadline: float) -> Place | None:
+    async def enter(self, size: int, deadline: float) -> WaitingSend | None:
         """Wait until this send is at the head; `leave_line` must follow.
 
         Args:
@@ -58,46 +58,46 @@ class RoomLine:
             deadline: when to give up.
 
         Returns:
-            Its place; None: the deadline has come, and it is in the line no more.
+            The send in the line; None: the deadline has come, and it is in the line no more.
         """
-        place = Place(size)
-        self._places.append(place)
+        send = WaitingSend(size)
+        self._sends.append(send)
         self._sender.in_line += 1
         self._sender.wanted += size
         try:
-            while self._places[0] is not place:
-                place.is_awake = False
-                await self._driver.sleep(place, deadline)
-                if not place.is_awake:
-                    self.leave_line(place)
+            while self._sends[0] is not send:
+                send.is_awake = False
+                await self._driver.sleep(send, deadline)
+                if not send.is_awake:
+                    self.leave_line(send)
                     return None
         except BaseException:
-            self.leave_line(place)
+            self.leave_line(send)
             raise
-        place.is_awake = True
-        return place
+        send.is_awake = True
+        return send
 
-    def leave_line(self, place: Place) -> None:
+    def leave_line(self, send: WaitingSend) -> None:
         """Leave the line, and wake those that may go on."""
         self._sender.in_line -= 1
-        self._sender.wanted -= place.size
-        place.is_gone = True
-        places = self._places
-        while places and places[0].is_gone:
-            places.popleft()
-        if places and not places[0].is_awake:
+        self._sender.wanted -= send.size
+        send.is_gone = True
+        sends = self._sends
+        while sends and sends[0].is_gone:
+            sends.popleft()
+        if sends and not sends[0].is_awake:
             self._wake_some()
 
     def _wake_some(self) -> None:
         """Wake the head, and those behind it that seem to find room, too."""
         needed = 0
-        for place in self._places:
-            if place.is_gone:
+        for send in self._sends:
+            if send.is_gone:
                 continue
-            needed += place.size
-            if place is not self._places[0] and not self._has_room(needed):
+            needed += send.size
+            if send is not self._sends[0] and not self._has_room(needed):
                 return
-            place.wake()
+            send.wake()
 
 
 class RoomLines:

@@ -42,7 +42,11 @@ from kafka_fast.testing.broker.faults import (
     UnaskedRule,
 )
 from kafka_fast.testing.broker.groups.coordinator import Coordinator
-from kafka_fast.testing.broker.request import CloseConnectionError, Request, Waiting
+from kafka_fast.testing.broker.received_request import (
+    CloseConnectionError,
+    ReceivedRequest,
+    Waiting,
+)
 from kafka_fast.testing.broker.sasl.dialogue import Reply, SaslDialogue, State, planned_refusal
 from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
@@ -268,7 +272,7 @@ class Broker:
             else:
                 self._reply_sasl(connection, header, reply, now)
             return
-        request = Request(
+        request = ReceivedRequest(
             self.node_id,
             header,
             body,

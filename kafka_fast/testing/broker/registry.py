@@ -1,7 +1,7 @@
 """Who answers which API: a handler declares the class of the requests that it answers.
 
 @answers(HeartbeatRequest)
-def answer(request: Request) -> HeartbeatResponse: ...
+def answer(request: ReceivedRequest) -> HeartbeatResponse: ...
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafka_fast.protocol import schema
-from kafka_fast.testing.broker.request import Answer, Request
+from kafka_fast.testing.broker.received_request import Answer, ReceivedRequest
 
-Handler = Callable[[Request], Answer]
+Handler = Callable[[ReceivedRequest], Answer]
 H = TypeVar("H", bound=Handler)
 
 HANDLERS: dict[int, Handler] = {}

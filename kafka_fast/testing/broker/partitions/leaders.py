@@ -10,14 +10,14 @@ from kafka_fast.errors import (
 )
 from kafka_fast.protocol.apis.records import fetch, produce
 from kafka_fast.testing.broker.partitions.topics import Partition, Topic
-from kafka_fast.testing.broker.request import Request
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.state import ClusterState, Node
 
 NO_EPOCH = -1  # the client does not say which leader epoch it knows
 
 
 def led_partition(
-    request: Request,
+    request: ReceivedRequest,
     topic: Topic,
     index: int,
     epoch: int = NO_EPOCH,

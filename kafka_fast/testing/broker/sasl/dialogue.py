@@ -25,7 +25,7 @@ from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsResponse
 from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateResponse
 from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeResponse
 from kafka_fast.protocol.frame import RequestHeader
-from kafka_fast.testing.broker.request import CloseConnectionError
+from kafka_fast.testing.broker.received_request import CloseConnectionError
 from kafka_fast.testing.broker.sasl.mechanisms import (
     BadTokenError,
     Identity,

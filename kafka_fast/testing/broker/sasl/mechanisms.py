@@ -13,7 +13,7 @@ import re
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from kafka_fast.testing.broker.request import CloseConnectionError
+from kafka_fast.testing.broker.received_request import CloseConnectionError
 from kafka_fast.testing.broker.sasl.tokens import read_token
 from kafka_fast.testing.broker.security import SCRAM_HASHES, SecurityState
 

@@ -8,8 +8,8 @@ import pytest
 
 from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest
 from kafka_fast.testing.broker import handlers, registry
+from kafka_fast.testing.broker.received_request import Answer, ReceivedRequest
 from kafka_fast.testing.broker.registry import HANDLERS, answers
-from kafka_fast.testing.broker.request import Answer, Request
 
 
 def test_every_module_answers() -> None:
@@ -23,7 +23,7 @@ def test_every_module_answers() -> None:
 
 
 def test_two_handlers_of_an_api() -> None:
-    def answer(request: Request) -> Answer:
+    def answer(request: ReceivedRequest) -> Answer:
         raise AssertionError
 
     with pytest.raises(TypeError, match=r"HeartbeatRequest is answered twice: by .* and tests"):

@@ -11,8 +11,8 @@ from kafka_fast.protocol.apis.cluster.api_versions import (
     ApiVersionsResponse,
 )
 from kafka_fast.testing.broker.faults import Faults
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import OFFERED, answers
-from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.versions import API_VERSIONS, PRODUCE
 
 _SOFTWARE_FROM_VERSION = 3  # since then the client says who it is (KIP-511)
@@ -21,7 +21,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 @answers(ApiVersionsRequest)
-def answer(request: Request) -> ApiVersionsResponse:
+def answer(request: ReceivedRequest) -> ApiVersionsResponse:
     """Return the offered versions, or an error: a malformed client name, or another cluster."""
     planned = request.planned_error()
     if planned is not None:

@@ -21,8 +21,8 @@ from kafka_fast.protocol.apis.cluster.find_coordinator import (
 from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.groups.coordinator import coordinator_of
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.state import Node
 
 _SEVERAL_FROM_VERSION = 4
@@ -32,7 +32,7 @@ _REPLICAS = 3
 
 
 @answers(FindCoordinatorRequest)
-def answer(request: Request) -> FindCoordinatorResponse:
+def answer(request: ReceivedRequest) -> FindCoordinatorResponse:
     """Return the coordinator of each key."""
     body: FindCoordinatorRequest = request.body
     if request.version >= _SEVERAL_FROM_VERSION:
@@ -49,7 +49,7 @@ def answer(request: Request) -> FindCoordinatorResponse:
     )
 
 
-def _coordinator(request: Request, key: str) -> Coordinator:
+def _coordinator(request: ReceivedRequest, key: str) -> Coordinator:
     try:
         planned = request.planned_error()
         if planned is not None:
@@ -60,7 +60,7 @@ def _coordinator(request: Request, key: str) -> Coordinator:
     return Coordinator(key=key, node_id=node.node_id, host=node.host, port=node.port)
 
 
-def _find(request: Request, key: str) -> Node:
+def _find(request: ReceivedRequest, key: str) -> Node:
     state, kind = request.state, request.body.key_type
     if kind == _SHARE and request.version < _SHARE_FROM_VERSION:
         raise InvalidRequest("share groups came with version 6")

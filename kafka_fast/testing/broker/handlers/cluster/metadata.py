@@ -23,8 +23,8 @@ from kafka_fast.testing.broker.partitions.topics import (
     Topic,
     check_topic_name,
 )
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _ALL_IF_EMPTY_VERSION = 0  # later versions ask for all topics with null
 _IDS_FROM_VERSION = 12
@@ -32,7 +32,7 @@ _NO_ID = bytes(16)
 
 
 @answers(MetadataRequest)
-def answer(request: Request) -> MetadataResponse:
+def answer(request: ReceivedRequest) -> MetadataResponse:
     """Return the picture of the cluster as this broker has it."""
     body: MetadataRequest = request.body
     state = request.state
@@ -60,7 +60,7 @@ def answer(request: Request) -> MetadataResponse:
     return response
 
 
-def _asked_topic(request: Request, asked: MetadataRequestTopic) -> MetadataResponseTopic:
+def _asked_topic(request: ReceivedRequest, asked: MetadataRequestTopic) -> MetadataResponseTopic:
     try:
         return _topic(request, _find(request, asked))
     except BrokerError as error:
@@ -72,7 +72,7 @@ def _asked_topic(request: Request, asked: MetadataRequestTopic) -> MetadataRespo
         )
 
 
-def _find(request: Request, asked: MetadataRequestTopic) -> Topic:
+def _find(request: ReceivedRequest, asked: MetadataRequestTopic) -> Topic:
     state = request.state
     if asked.name is None or asked.topic_id != _NO_ID:
         if request.version < _IDS_FROM_VERSION:
@@ -93,7 +93,7 @@ def _find(request: Request, asked: MetadataRequestTopic) -> Topic:
     raise UnknownTopicOrPartition(f"no topic {asked.name!r}")
 
 
-def _topic(request: Request, topic: Topic) -> MetadataResponseTopic:
+def _topic(request: ReceivedRequest, topic: Topic) -> MetadataResponseTopic:
     planned = request.planned_error(topic.name)
     code = 0 if planned is None else planned.code
     return MetadataResponseTopic(
@@ -105,7 +105,7 @@ def _topic(request: Request, topic: Topic) -> MetadataResponseTopic:
     )
 
 
-def _partition(request: Request, partition: Partition) -> MetadataResponsePartition:
+def _partition(request: ReceivedRequest, partition: Partition) -> MetadataResponsePartition:
     nodes = request.state.nodes
     planned = request.planned_error(partition.topic, partition.index, exactly=True)
     code = LeaderNotAvailable.code if partition.leader == NO_LEADER else 0

@@ -19,20 +19,20 @@ from kafka_fast.protocol.apis.configs.describe_configs import (
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka_fast.testing.broker.partitions.topic_settings import TOPIC_SETTINGS, config_source
 from kafka_fast.testing.broker.partitions.topics import check_topic_name
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _TOPIC, _BROKER = 2, 4
 
 
 @answers(DescribeConfigsRequest)
-def answer(request: Request) -> DescribeConfigsResponse:
+def answer(request: ReceivedRequest) -> DescribeConfigsResponse:
     """Return the settings of each resource, or those of them that were asked for."""
     body: DescribeConfigsRequest = request.body
     return DescribeConfigsResponse(results=[_result(request, one) for one in body.resources])
 
 
-def _result(request: Request, asked: DescribeConfigsResource) -> DescribeConfigsResult:
+def _result(request: ReceivedRequest, asked: DescribeConfigsResource) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         resource_type=asked.resource_type, resource_name=asked.resource_name
     )
@@ -56,7 +56,7 @@ def _result(request: Request, asked: DescribeConfigsResource) -> DescribeConfigs
     return result
 
 
-def _settings(request: Request, asked: DescribeConfigsResource) -> dict[str, str]:
+def _settings(request: ReceivedRequest, asked: DescribeConfigsResource) -> dict[str, str]:
     """Return what a resource is set to.
 
     Raises:

@@ -18,14 +18,14 @@ from kafka_fast.testing.broker.groups.assignors import TopicPartition
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.reconciliation import ConsumerMember
 from kafka_fast.testing.broker.handlers.groups.describe_groups import CLIENT_HOST
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _CONSUMER_MEMBER = 1  # kind of a member that speaks KIP-848
 
 
 @answers(ConsumerGroupDescribeRequest)
-def answer(request: Request) -> ConsumerGroupDescribeResponse:
+def answer(request: ReceivedRequest) -> ConsumerGroupDescribeResponse:
     """Return each group that was asked for."""
     body: ConsumerGroupDescribeRequest = request.body
     return ConsumerGroupDescribeResponse(
@@ -33,7 +33,7 @@ def answer(request: Request) -> ConsumerGroupDescribeResponse:
     )
 
 
-def _described(request: Request, group_id: str) -> DescribedGroup:
+def _described(request: ReceivedRequest, group_id: str) -> DescribedGroup:
     try:
         planned = request.planned_error()
         if planned is not None:
@@ -51,7 +51,7 @@ def _described(request: Request, group_id: str) -> DescribedGroup:
         return DescribedGroup(group_id=group_id, error_code=error.code, error_message=message)
 
 
-def _group(request: Request, group: ConsumerGroup) -> DescribedGroup:
+def _group(request: ReceivedRequest, group: ConsumerGroup) -> DescribedGroup:
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state,
@@ -62,7 +62,7 @@ def _group(request: Request, group: ConsumerGroup) -> DescribedGroup:
     )
 
 
-def _member(request: Request, group: ConsumerGroup, member: ConsumerMember) -> Member:
+def _member(request: ReceivedRequest, group: ConsumerGroup, member: ConsumerMember) -> Member:
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -78,7 +78,7 @@ def _member(request: Request, group: ConsumerGroup, member: ConsumerMember) -> M
     )
 
 
-def _assignment(request: Request, partitions: Iterable[TopicPartition]) -> Assignment:
+def _assignment(request: ReceivedRequest, partitions: Iterable[TopicPartition]) -> Assignment:
     """Return partitions by topic; those of topics that were deleted are left out."""
     topics: dict[bytes, list[int]] = {}
     for topic_id, index in sorted(partitions):

@@ -18,15 +18,15 @@ from kafka_fast.testing.broker.groups.beat import (
     Beat,
 )
 from kafka_fast.testing.broker.groups.reconciliation import Epochs
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _OWN_IDS_FROM_VERSION = 1  # members make their ids themselves (KIP-1082)
 _AS_BEFORE = -1  # of the rebalance timeout
 
 
 @answers(ConsumerGroupHeartbeatRequest)
-def answer(request: Request) -> ConsumerGroupHeartbeatResponse:
+def answer(request: ReceivedRequest) -> ConsumerGroupHeartbeatResponse:
     """Take the heartbeat and tell the member its epoch and, if that changed, its assignment."""
     body: ConsumerGroupHeartbeatRequest = request.body
     planned = request.planned_error()

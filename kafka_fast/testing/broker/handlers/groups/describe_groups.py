@@ -13,8 +13,8 @@ from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.classic import ClassicGroup
 from kafka_fast.testing.broker.groups.generations import State
 from kafka_fast.testing.broker.groups.members import Member
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 CLIENT_HOST = "/127.0.0.1"  # of every member: the core does not know connections' addresses
 
@@ -23,7 +23,7 @@ _DEAD = "Dead"
 
 
 @answers(DescribeGroupsRequest)
-def answer(request: Request) -> DescribeGroupsResponse:
+def answer(request: ReceivedRequest) -> DescribeGroupsResponse:
     """Return each group that was asked for."""
     body: DescribeGroupsRequest = request.body
     return DescribeGroupsResponse(
@@ -31,7 +31,7 @@ def answer(request: Request) -> DescribeGroupsResponse:
     )
 
 
-def _described(request: Request, group_id: str) -> DescribedGroup:
+def _described(request: ReceivedRequest, group_id: str) -> DescribedGroup:
     try:
         planned = request.planned_error()
         if planned is not None:

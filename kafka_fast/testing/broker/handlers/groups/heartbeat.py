@@ -5,12 +5,12 @@ from __future__ import annotations
 from kafka_fast.errors import BrokerError, GroupIdNotFound, UnknownMemberId
 from kafka_fast.protocol.apis.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafka_fast.testing.broker.acls import Operation
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 
 @answers(HeartbeatRequest)
-def answer(request: Request) -> HeartbeatResponse:
+def answer(request: ReceivedRequest) -> HeartbeatResponse:
     """Put the member's expiry off and say whether its generation still stands."""
     body: HeartbeatRequest = request.body
     planned = request.planned_error()

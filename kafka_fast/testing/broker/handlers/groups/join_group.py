@@ -12,8 +12,8 @@ from kafka_fast.protocol.apis.groups.join_group import JoinGroupRequest, JoinGro
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.classic import Join
 from kafka_fast.testing.broker.groups.host import Reply
+from kafka_fast.testing.broker.received_request import ReceivedRequest, Waiting
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request, Waiting
 
 _TIMEOUT_FROM_VERSION = 1  # before, the session timeout is also the rebalance timeout
 _KNOWN_ID_FROM_VERSION = 4  # KIP-394
@@ -22,7 +22,7 @@ _SKIPPED_FROM_VERSION = 9  # KIP-814
 
 
 @answers(JoinGroupRequest)
-def answer(request: Request) -> JoinGroupResponse | Waiting:
+def answer(request: ReceivedRequest) -> JoinGroupResponse | Waiting:
     """Let a member join; the answer waits for the others."""
     planned = request.planned_error()
     if planned is not None:
@@ -34,7 +34,7 @@ def answer(request: Request) -> JoinGroupResponse | Waiting:
     return reply.response or Waiting(None, lambda now, last_chance: reply.response)
 
 
-def _join(request: Request) -> Reply[JoinGroupResponse]:
+def _join(request: ReceivedRequest) -> Reply[JoinGroupResponse]:
     body: JoinGroupRequest = request.body
     coordinator = request.coordinator
     request.check_group(Operation.READ, body.group_id)
@@ -67,6 +67,6 @@ def _join(request: Request) -> Reply[JoinGroupResponse]:
     return group.join(join, request.now)
 
 
-def _refused(request: Request, code: int) -> JoinGroupResponse:
+def _refused(request: ReceivedRequest, code: int) -> JoinGroupResponse:
     name = None if request.version >= _NULL_PROTOCOL_FROM_VERSION else ""
     return JoinGroupResponse(error_code=code, protocol_name=name, member_id=request.body.member_id)

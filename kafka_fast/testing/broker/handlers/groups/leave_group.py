@@ -9,14 +9,14 @@ from kafka_fast.protocol.apis.groups.leave_group import (
     MemberResponse,
 )
 from kafka_fast.testing.broker.acls import Operation
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _SEVERAL_FROM_VERSION = 3
 
 
 @answers(LeaveGroupRequest)
-def answer(request: Request) -> LeaveGroupResponse:
+def answer(request: ReceivedRequest) -> LeaveGroupResponse:
     """Remove the members, and answer for each whether the group had such a member."""
     body: LeaveGroupRequest = request.body
     several = request.version >= _SEVERAL_FROM_VERSION

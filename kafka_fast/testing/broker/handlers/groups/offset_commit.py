@@ -24,15 +24,15 @@ from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import CommittedOffset
 from kafka_fast.testing.broker.partitions.topics import Topic
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _IDS_FROM_VERSION = 10
 _NOT_FOUND_FROM_VERSION = 9  # before, a group that does not exist has another generation
 
 
 @answers(OffsetCommitRequest)
-def answer(request: Request) -> OffsetCommitResponse:
+def answer(request: ReceivedRequest) -> OffsetCommitResponse:
     """Store what may be stored and say so, partition by partition."""
     body: OffsetCommitRequest = request.body
     topics = [(asked, _find(request, asked)) for asked in body.topics]
@@ -64,7 +64,7 @@ def answer(request: Request) -> OffsetCommitResponse:
     )
 
 
-def _find(request: Request, asked: OffsetCommitRequestTopic) -> Topic | None:
+def _find(request: ReceivedRequest, asked: OffsetCommitRequestTopic) -> Topic | None:
     if request.version < _IDS_FROM_VERSION:
         return request.state.topics.get(asked.name)
     name = request.state.topic_names.get(asked.topic_id)
@@ -75,7 +75,9 @@ def _exists(topic: Topic | None, index: int) -> bool:
     return topic is not None and 0 <= index < len(topic.partitions)
 
 
-def _check(request: Request, topics: list[tuple[OffsetCommitRequestTopic, Topic | None]]) -> None:
+def _check(
+    request: ReceivedRequest, topics: list[tuple[OffsetCommitRequestTopic, Topic | None]]
+) -> None:
     """Refuse a member that may not commit; a commit without a generation may create the group."""
     body: OffsetCommitRequest = request.body
     coordinator = request.coordinator
@@ -118,7 +120,7 @@ def _all_refused(body: OffsetCommitRequest, code: int) -> OffsetCommitResponse:
 
 
 def _commit(
-    request: Request,
+    request: ReceivedRequest,
     asked: OffsetCommitRequestTopic,
     topic: Topic | None,
     one: OffsetCommitRequestPartition,

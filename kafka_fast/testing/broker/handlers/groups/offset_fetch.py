@@ -24,8 +24,8 @@ from kafka_fast.protocol.apis.groups.offset_fetch import (
 from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import NO_ID, CommittedOffset, GroupOffsets
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _SEVERAL_FROM_VERSION = 8
 _IDS_FROM_VERSION = 10
@@ -33,7 +33,7 @@ _GROUP_CODE_FROM_VERSION = 2  # before, an error that concerns the group is told
 
 
 @answers(OffsetFetchRequest)
-def answer(request: Request) -> OffsetFetchResponse:
+def answer(request: ReceivedRequest) -> OffsetFetchResponse:
     """Return the positions of each group."""
     body: OffsetFetchRequest = request.body
     if request.version >= _SEVERAL_FROM_VERSION:
@@ -48,7 +48,7 @@ def answer(request: Request) -> OffsetFetchResponse:
     return _of_one(_group(request, asked), asked, request.version)
 
 
-def _group(request: Request, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+def _group(request: ReceivedRequest, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
     try:
         planned = request.planned_error()
         if planned is not None:
@@ -68,7 +68,7 @@ def _group(request: Request, asked: OffsetFetchRequestGroup) -> OffsetFetchRespo
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
-def _everything(request: Request, offsets: GroupOffsets) -> list[OffsetFetchResponseTopics]:
+def _everything(request: ReceivedRequest, offsets: GroupOffsets) -> list[OffsetFetchResponseTopics]:
     return [
         OffsetFetchResponseTopics(
             name=name,
@@ -82,7 +82,7 @@ def _everything(request: Request, offsets: GroupOffsets) -> list[OffsetFetchResp
 
 
 def _topic(
-    request: Request, offsets: GroupOffsets, asked: OffsetFetchRequestTopics
+    request: ReceivedRequest, offsets: GroupOffsets, asked: OffsetFetchRequestTopics
 ) -> OffsetFetchResponseTopics:
     name: str | None = asked.name
     if request.version >= _IDS_FROM_VERSION:
@@ -103,7 +103,7 @@ def _topic(
 
 
 def _partition(
-    request: Request, offsets: GroupOffsets, name: str, index: int, topic_id: bytes = NO_ID
+    request: ReceivedRequest, offsets: GroupOffsets, name: str, index: int, topic_id: bytes = NO_ID
 ) -> OffsetFetchResponsePartitions:
     planned = request.planned_error(name, index, exactly=True)
     if planned is not None:

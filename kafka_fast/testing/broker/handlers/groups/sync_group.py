@@ -11,14 +11,14 @@ from kafka_fast.errors import (
 from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.host import Reply
+from kafka_fast.testing.broker.received_request import ReceivedRequest, Waiting
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request, Waiting
 
 _PROTOCOL_FROM_VERSION = 5  # since then it must be named
 
 
 @answers(SyncGroupRequest)
-def answer(request: Request) -> SyncGroupResponse | Waiting:
+def answer(request: ReceivedRequest) -> SyncGroupResponse | Waiting:
     """Return the assignment; members wait for their leader."""
     planned = request.planned_error()
     if planned is not None:
@@ -30,7 +30,7 @@ def answer(request: Request) -> SyncGroupResponse | Waiting:
     return reply.response or Waiting(None, lambda now, last_chance: reply.response)
 
 
-def _sync(request: Request) -> Reply[SyncGroupResponse]:
+def _sync(request: ReceivedRequest) -> Reply[SyncGroupResponse]:
     body: SyncGroupRequest = request.body
     request.check_group(Operation.READ, body.group_id)
     protocol = (body.protocol_type, body.protocol_name)

@@ -31,8 +31,8 @@ from kafka_fast.testing.broker.partitions.leaders import LeaderHints, led_partit
 from kafka_fast.testing.broker.partitions.log import Piece
 from kafka_fast.testing.broker.partitions.replicas import closest_replica, end_at
 from kafka_fast.testing.broker.partitions.topics import Partition
+from kafka_fast.testing.broker.received_request import ReceivedRequest, Waiting
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request, Waiting
 from kafka_fast.testing.broker.sessions import IDS_FROM_VERSION, Context, Wanted
 
 _HINTS_FROM_VERSION = 16  # KIP-951
@@ -45,7 +45,7 @@ _NO_EPOCH = -1
 class _Reading:
     """One pass over the partitions of a request, while its byte budget lasts."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: ReceivedRequest) -> None:
         self.request = request
         self.hints = LeaderHints(request.state)
         self.left = min(request.body.max_bytes, _MAX_BYTES)
@@ -184,7 +184,7 @@ class _Reading:
 
 
 @answers(FetchRequest)
-def answer(request: Request) -> FetchResponse | Waiting:
+def answer(request: ReceivedRequest) -> FetchResponse | Waiting:
     """Answer at once if there is enough, an error or no time to wait; else when there is."""
     body: FetchRequest = request.body
     begun = request.sessions.open_context(
@@ -205,7 +205,7 @@ def answer(request: Request) -> FetchResponse | Waiting:
 
 
 def _enough(
-    request: Request, context: Context, now: float, whatever_there_is: bool
+    request: ReceivedRequest, context: Context, now: float, whatever_there_is: bool
 ) -> FetchResponse | None:
     body: FetchRequest = request.body
     reading = _Reading(request)

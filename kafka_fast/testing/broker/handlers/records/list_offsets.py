@@ -24,8 +24,8 @@ from kafka_fast.testing.broker.partitions._spans import first_reaching
 from kafka_fast.testing.broker.partitions.leaders import led_partition
 from kafka_fast.testing.broker.partitions.log import PartitionLog
 from kafka_fast.testing.broker.partitions.topics import Partition
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
 _EARLIEST_PENDING_UPLOAD = -6
@@ -49,7 +49,7 @@ class _Found(NamedTuple):
 
 
 @answers(ListOffsetsRequest)
-def answer(request: Request) -> ListOffsetsResponse:
+def answer(request: ReceivedRequest) -> ListOffsetsResponse:
     """Return one offset for each partition asked about."""
     body: ListOffsetsRequest = request.body
     named = Counter(
@@ -70,7 +70,7 @@ def answer(request: Request) -> ListOffsetsResponse:
 
 
 def _partition(
-    request: Request, topic: str, asked: ListOffsetsPartition, twice: bool
+    request: ReceivedRequest, topic: str, asked: ListOffsetsPartition, twice: bool
 ) -> ListOffsetsPartitionResponse:
     index = asked.partition_index
     try:
@@ -100,7 +100,7 @@ def _partition(
     )
 
 
-def _epoch(request: Request, partition: Partition, offset: int) -> int:
+def _epoch(request: ReceivedRequest, partition: Partition, offset: int) -> int:
     if offset < 0 or request.version < _EPOCH_FROM_VERSION:
         return -1
     return partition.log.epoch_at(offset)

@@ -12,12 +12,12 @@ from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
 )
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.partitions.leaders import led_partition
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 
 @answers(OffsetForLeaderEpochRequest)
-def answer(request: Request) -> OffsetForLeaderEpochResponse:
+def answer(request: ReceivedRequest) -> OffsetForLeaderEpochResponse:
     """Return the end of each epoch asked about."""
     body: OffsetForLeaderEpochRequest = request.body
     return OffsetForLeaderEpochResponse(
@@ -31,7 +31,9 @@ def answer(request: Request) -> OffsetForLeaderEpochResponse:
     )
 
 
-def _partition(request: Request, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _partition(
+    request: ReceivedRequest, topic: str, asked: OffsetForLeaderPartition
+) -> EpochEndOffset:
     epoch_end = EpochEndOffset(partition=asked.partition)
     try:
         planned = request.planned_error(topic, asked.partition)

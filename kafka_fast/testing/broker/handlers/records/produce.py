@@ -35,8 +35,8 @@ from kafka_fast.testing.broker.partitions.append import (
 )
 from kafka_fast.testing.broker.partitions.leaders import LeaderHints, led_partition
 from kafka_fast.testing.broker.partitions.topics import Partition, Topic
+from kafka_fast.testing.broker.received_request import CloseConnectionError, ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import CloseConnectionError, Request
 
 _ACKS = (-1, 0, 1)
 _IDS_FROM_VERSION = 13
@@ -44,7 +44,7 @@ _HINTS_FROM_VERSION = 10  # KIP-951
 
 
 @answers(ProduceRequest)
-def answer(request: Request) -> ProduceResponse | None:
+def answer(request: ReceivedRequest) -> ProduceResponse | None:
     """Append what can be appended and say so, or nothing with acks=0.
 
     Raises:
@@ -77,7 +77,9 @@ def _last_named(topics: list[TopicProduceData]) -> list[TopicProduceData]:
     ]
 
 
-def _topic(request: Request, data: TopicProduceData, hints: LeaderHints) -> TopicProduceResponse:
+def _topic(
+    request: ReceivedRequest, data: TopicProduceData, hints: LeaderHints
+) -> TopicProduceResponse:
     answers = []
     for one in data.partition_data:
         one_answer = PartitionProduceResponse(index=one.index, base_offset=-1)
@@ -87,7 +89,7 @@ def _topic(request: Request, data: TopicProduceData, hints: LeaderHints) -> Topi
 
 
 def _partition(
-    request: Request,
+    request: ReceivedRequest,
     topic_data: TopicProduceData,
     data: PartitionProduceData,
     made: PartitionProduceResponse,
@@ -122,7 +124,7 @@ def _partition(
             ]
 
 
-def _find(request: Request, data: TopicProduceData, index: int) -> Topic:
+def _find(request: ReceivedRequest, data: TopicProduceData, index: int) -> Topic:
     if request.version >= _IDS_FROM_VERSION:
         topic = request.state.topic_by_id(data.topic_id)
         request.check_topic(Operation.WRITE, topic.name)
@@ -139,7 +141,7 @@ def _with_partition(topic: Topic, index: int) -> Topic:
     return topic
 
 
-def _acceptable(request: Request, data: PartitionProduceData) -> RecordBatch:
+def _acceptable(request: ReceivedRequest, data: PartitionProduceData) -> RecordBatch:
     body: ProduceRequest = request.body
     batch = the_one_batch(data.records, request.version)
     if body.transactional_id is not None or batch.is_transactional:
@@ -150,7 +152,7 @@ def _acceptable(request: Request, data: PartitionProduceData) -> RecordBatch:
 
 
 def _append(
-    request: Request,
+    request: ReceivedRequest,
     topic: Topic,
     partition: Partition,
     batch: RecordBatch,

@@ -7,12 +7,12 @@ from kafka_fast.protocol.apis.security.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
 )
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 
 @answers(SaslAuthenticateRequest)
-def answer(request: Request) -> SaslAuthenticateResponse:
+def answer(request: ReceivedRequest) -> SaslAuthenticateResponse:
     """Refuse."""
     planned = request.planned_error()
     return SaslAuthenticateResponse(

@@ -7,12 +7,12 @@ from kafka_fast.protocol.apis.security.sasl_handshake import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 
 @answers(SaslHandshakeRequest)
-def answer(request: Request) -> SaslHandshakeResponse:
+def answer(request: ReceivedRequest) -> SaslHandshakeResponse:
     """Refuse."""
     planned = request.planned_error()
     code = IllegalSaslState.code if planned is None else planned.code

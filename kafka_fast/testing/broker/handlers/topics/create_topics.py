@@ -20,14 +20,14 @@ from kafka_fast.protocol.apis.topics.create_topics import (
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka_fast.testing.broker.partitions.topic_settings import config_source
 from kafka_fast.testing.broker.partitions.topics import Topic
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _UNSET = -1
 
 
 @answers(CreateTopicsRequest)
-def answer(request: Request) -> CreateTopicsResponse:
+def answer(request: ReceivedRequest) -> CreateTopicsResponse:
     """Return one result for each name."""
     body: CreateTopicsRequest = request.body
     named = Counter(topic.name for topic in body.topics)
@@ -40,7 +40,7 @@ def answer(request: Request) -> CreateTopicsResponse:
     return CreateTopicsResponse(topics=results)
 
 
-def _create(request: Request, new_topic: CreatableTopic) -> CreatableTopicResult:
+def _create(request: ReceivedRequest, new_topic: CreatableTopic) -> CreatableTopicResult:
     planned = request.planned_error(new_topic.name)
     if planned is not None and not planned.applied:
         return CreatableTopicResult(name=new_topic.name, error_code=planned.code)
@@ -71,7 +71,7 @@ def _create(request: Request, new_topic: CreatableTopic) -> CreatableTopicResult
     )
 
 
-def _plan(request: Request, new_topic: CreatableTopic) -> Topic:
+def _plan(request: ReceivedRequest, new_topic: CreatableTopic) -> Topic:
     assignment = {one.partition_index: one.broker_ids for one in new_topic.assignments}
     if len(assignment) != len(new_topic.assignments):
         raise InvalidReplicaAssignment("a partition is assigned twice")

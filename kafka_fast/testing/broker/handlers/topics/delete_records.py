@@ -17,14 +17,14 @@ from kafka_fast.protocol.apis.topics.delete_records import (
 )
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.partitions.leaders import led_partition
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _UP_TO_THE_END = -1
 
 
 @answers(DeleteRecordsRequest)
-def answer(request: Request) -> DeleteRecordsResponse:
+def answer(request: ReceivedRequest) -> DeleteRecordsResponse:
     """Delete what can be deleted and say where each log starts now."""
     body: DeleteRecordsRequest = request.body
     return DeleteRecordsResponse(
@@ -39,7 +39,7 @@ def answer(request: Request) -> DeleteRecordsResponse:
 
 
 def _partition(
-    request: Request, topic: str, asked: DeleteRecordsPartition
+    request: ReceivedRequest, topic: str, asked: DeleteRecordsPartition
 ) -> DeleteRecordsPartitionResult:
     index = asked.partition_index
     try:

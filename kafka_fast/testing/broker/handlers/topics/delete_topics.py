@@ -12,15 +12,15 @@ from kafka_fast.protocol.apis.topics.delete_topics import (
     DeleteTopicState,
 )
 from kafka_fast.testing.broker.acls import Operation
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _STATES_FROM_VERSION = 6
 _NO_ID = bytes(16)
 
 
 @answers(DeleteTopicsRequest)
-def answer(request: Request) -> DeleteTopicsResponse:
+def answer(request: ReceivedRequest) -> DeleteTopicsResponse:
     """Return one result for each topic."""
     body: DeleteTopicsRequest = request.body
     if request.version >= _STATES_FROM_VERSION:
@@ -34,7 +34,7 @@ def answer(request: Request) -> DeleteTopicsResponse:
     )
 
 
-def _delete(request: Request, asked: DeleteTopicState, twice: bool) -> DeletableTopicResult:
+def _delete(request: ReceivedRequest, asked: DeleteTopicState, twice: bool) -> DeletableTopicResult:
     name = asked.name
     topic_id = asked.topic_id
     try:

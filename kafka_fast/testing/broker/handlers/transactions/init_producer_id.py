@@ -13,14 +13,14 @@ from kafka_fast.protocol.apis.transactions.init_producer_id import (
     InitProducerIdResponse,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
+from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
-from kafka_fast.testing.broker.request import Request
 
 _NONE = -1
 
 
 @answers(InitProducerIdRequest)
-def answer(request: Request) -> InitProducerIdResponse:
+def answer(request: ReceivedRequest) -> InitProducerIdResponse:
     """Return a fresh id and its first epoch; as in Kafka a producer's old id is not kept."""
     body: InitProducerIdRequest = request.body
     planned = request.planned_error()
@@ -42,7 +42,7 @@ def answer(request: Request) -> InitProducerIdResponse:
     )
 
 
-def _unauthorized(request: Request, transactional_id: str | None) -> int | None:
+def _unauthorized(request: ReceivedRequest, transactional_id: str | None) -> int | None:
     """Return the error for a user without the right; any right to write is enough (KIP-679)."""
     if transactional_id is not None:
         if request.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):

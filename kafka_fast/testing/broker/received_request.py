@@ -20,7 +20,7 @@ class CloseConnectionError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReceivedRequest:
     """One decoded request at one broker."""
 
     node_id: int
