@@ -179,13 +179,13 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Let other tasks run, if the event loop was held for too long; return the next record."""
         is_first = loop.begin_next()
         with self._caller_lock:
-            self._unread.come_back()  # a cancellation from here on interrupts no work
+            self._unread.cover_handed_over()  # a cancellation from here on interrupts no work
             if is_first:
                 await self._driver.run(self._calls.begin_loop())
             await self._driver.yield_if_due()
             self._core.waits.check_wakeup()
             if self._unread.the_iterator().has_next():
-                self._unread.reach()
+                self._unread.note_reached()
             else:
                 await self._refill_loop()
         return loop.take_next()
@@ -196,7 +196,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         try:
             while not handover:
                 await self._take(handover, ITERATION_WAIT, None)
-            self._unread.go_on(handover)
+            self._unread.iterate_over_taken(handover)
         except BaseException:  # a cancellation, too
             self._unread.take_back(handover)
             raise

@@ -156,11 +156,11 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
     def _ask(self, is_first: bool) -> None:
         """Note that a loop asks for its next record, which may be its first."""
         with self._caller_lock:
-            self._unread.come_back()
+            self._unread.cover_handed_over()
             if is_first:
                 self._core.driver.run(self._calls.begin_loop())
             self._core.waits.check_wakeup()
-            self._unread.reach_next()  # under this lock: nobody can close in between
+            self._unread.reach_next_record()  # under this lock: nobody can close in between
 
     def _refill(self, handover: RecordHandover, max_records: int | None = None) -> None:
         """Wait for records without limit and take them; all records before are covered."""

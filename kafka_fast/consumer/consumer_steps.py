@@ -57,7 +57,7 @@ class ConsumerSteps:
             UsageError: nothing is subscribed or assigned.
             WakeupError: another caller called `wakeup`, or closes.
         """
-        self.unread.come_back()
+        self.unread.cover_handed_over()
         if not (self.membership.is_subscribed or self._reading.intake.partitions):
             raise UsageError("there is nothing to read: subscribe to topics, or assign partitions")
         # A poll that finds records never waits, so no wait would raise the WakeupError.

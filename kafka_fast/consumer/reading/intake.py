@@ -248,7 +248,7 @@ class Intake:
             read.errors.append(fresh_copy(error))
         self._queue(read)
 
-    def heal(self, partition: TopicPartition, seeks: int) -> None:
+    def clear_failure(self, partition: TopicPartition, seeks: int) -> None:
         """Drop the failure that every poll raises, unless the user has moved the partition."""
         read = self._by_partition.get(partition)
         if read is not None and read.seeks == seeks:

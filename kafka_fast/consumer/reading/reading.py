@@ -286,7 +286,7 @@ class Reading:
                     self._untold_failures.pop(partition, None)
                     self.intake.fail_partition(partition, seeks, error, is_final=is_final)
                 case PartitionFound(partition, seeks):
-                    self.intake.heal(partition, seeks)
+                    self.intake.clear_failure(partition, seeks)
                 case Reposition(partition, seeks, offset, epoch):
                     read = self.intake.read_partition(partition)
                     if read is not None and read.seeks == seeks:

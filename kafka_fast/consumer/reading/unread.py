@@ -121,7 +121,7 @@ class Unread:
 
     # ---- commands ----
 
-    def come_back(self) -> None:
+    def cover_handed_over(self) -> None:
         """Note that the user asks for more: all records that the user got before are covered."""
         self._note_in_hand(_InHand.NOTHING)
         if self._begun or self._committed or self._moved or self._given_up:
@@ -166,30 +166,33 @@ class Unread:
         handover = RecordHandover()
         try:
             self._refill(handover)
-            return self.go_on(handover)
+            return self.iterate_over_taken(handover)
         except BaseException:
             self.take_back(handover)
             raise
 
-    def go_on(self, handover: RecordHandover) -> ConsumerRecords:
+    def iterate_over_taken(self, handover: RecordHandover) -> ConsumerRecords:
         """Have the iterator go on with taken records; return these."""
         iterator = self.the_iterator()
         if handover.undo_rest is None:
             handover.undo_rest = partial(iterator.put, ConsumerRecords())
         records = self.settle(handover)
         iterator.put(records)
-        self.reach()
+        self.note_reached()
         return records
 
-    def reach_next(self) -> None:
-        """Note that the next record goes to the user, after `come_back`; wait for it if need be."""
+    def reach_next_record(self) -> None:
+        """Note that the next record goes to the user; wait for it if need be.
+
+        Called after `cover_handed_over`.
+        """
         if self.the_iterator().has_next():
-            self.reach()
+            self.note_reached()
         else:
             self._refill_one()
 
-    def reach(self) -> None:
-        """Note that the iterator's next record goes to the user, after `come_back`."""
+    def note_reached(self) -> None:
+        """Note that the iterator's next record goes to the user, after `cover_handed_over`."""
         self._note_in_hand(_InHand.ONE)
 
     def begin_handover(self, handover: RecordHandover) -> None:
@@ -244,7 +247,7 @@ class Unread:
         gone = frozenset(partitions)
         dropped, others = self._split_rest(gone)
         if dropped:
-            self._go_on_with(others)
+            self._iterate_over(others)
         for partition in gone & self._held.keys():
             del self._held[partition]
 
@@ -253,13 +256,13 @@ class Unread:
         held, others = self._split_rest(frozenset(partitions))
         if held:
             self._held.update(held)
-            self._go_on_with(others)
+            self._iterate_over(others)
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         """Put records of resumed partitions back into the iteration."""
         back = {tp: self._held[tp] for tp in partitions if tp in self._held}
         if back:
-            self._go_on_with([*back.values(), self._rest()])
+            self._iterate_over([*back.values(), self._rest()])
             for partition in back:
                 del self._held[partition]
 
@@ -275,7 +278,7 @@ class Unread:
                 others.append(records)
         return those, others
 
-    def _go_on_with(self, several: Iterable[ConsumerRecords]) -> None:
+    def _iterate_over(self, several: Iterable[ConsumerRecords]) -> None:
         """Iterate over these records instead of the rest."""
         if self._in_hand is _InHand.ONE:  # `put` makes the iterator forget its last record
             self._begun = {**self._last_taken(), **self._begun}

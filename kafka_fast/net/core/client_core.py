@@ -189,9 +189,9 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
         self.check_lives()
         lines = yield from self._dump.ask_links(self.now() + timeout, lambda: self.plane.dead)
         self.driver.wake()  # another caller may wait to ask
-        return self._told(lines)
+        return self._dump_text(lines)
 
-    def _told(self, lines: Sequence[str]) -> str:
+    def _dump_text(self, lines: Sequence[str]) -> str:
         """Return the state of both planes, and these lines about the links. Any thread."""
         now = self.now()
         head = f"{self.kind} {self.client_id!r} at {self._dump.head_stamp(now)}"
@@ -302,7 +302,7 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
     def _dump_of_crash(self) -> str:
         """Return what `debug_dump` would, but for the links: nobody answers for them any more."""
         try:
-            return self._told([])
+            return self._dump_text([])
         except Exception as error:  # noqa: BLE001  # what has failed may not be able to tell
             return f"{self.kind} {self.client_id!r}: no state to show: {error!r}"
 

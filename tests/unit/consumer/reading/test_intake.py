@@ -249,11 +249,11 @@ def test_what_is_found_again_fails_no_more(intake: Intake) -> None:
     for _ in range(2):
         with pytest.raises(KafkaError, match="not there"):
             take(intake)
-    intake.heal(ONE, 1)  # of another life
+    intake.clear_failure(ONE, 1)  # of another life
     with pytest.raises(KafkaError, match="not there"):
         take(intake)
-    intake.heal(TopicPartition("u", 0), 0)
-    intake.heal(ONE, 0)
+    intake.clear_failure(TopicPartition("u", 0), 0)
+    intake.clear_failure(ONE, 0)
     assert not take(intake)
 
 
