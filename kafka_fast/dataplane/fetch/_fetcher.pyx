@@ -78,7 +78,7 @@ cdef void end_fetch(sender_state* state, kf_link* link) noexcept nogil:
     session.reserved = 0
 
 
-cdef void follow(kf_link* link) noexcept nogil:
+cdef void install_successor(kf_link* link) noexcept nogil:
     """Let a session that was programmed while a Fetch was in flight take over.
 
     It begins with a full request under the old session's id, so the broker forgets the old session.
@@ -149,7 +149,7 @@ cdef void fetch(sender_state* state, kf_link* link, double now) noexcept nogil:
     if session == NULL or session.in_flight or link.gate != KF_GATE_OPEN:
         return
     if session.successor != NULL:
-        follow(link)
+        install_successor(link)
         session = link.session
     if session.routed == 0 or now < session.not_before or now < link.throttled_until:
         return

@@ -27,7 +27,8 @@ cdef double SLOW_LINK = 2e-3  # round trip from which on batches grow while the 
 cdef double RETRY_LATER = 0.01  # after the machine had no memory for a request
 
 
-cdef void number(const kf_producer* producer, kf_queue* queue, kf_batch* batch) noexcept nogil:
+cdef void assign_sequence(const kf_producer* producer, kf_queue* queue,
+                          kf_batch* batch) noexcept nogil:
     """Give the batch its sequence, which it keeps while its fate is unknown.
 
     A broker that does not know the producer yet takes any sequence. If it refused the first batch,
@@ -158,7 +159,7 @@ cdef bint make_room(kf_producer* producer, int count) noexcept nogil:
 cdef inline void begin_flight(kf_producer* producer, kf_batch* batch, double now) noexcept nogil:
     """Number a batch that goes into a request, and count it."""
     cdef kf_queue* queue = batch.queue
-    number(producer, queue, batch)
+    assign_sequence(producer, queue, batch)
     kf_set(&batch.state, KF_BATCH_IN_FLIGHT)
     if kf_get(&queue.stalled):
         kf_set(&queue.stalled, 0)

@@ -83,8 +83,8 @@ cdef void drop_expired(kf_batch* batch) noexcept nogil:
     kf_batch_unref(batch)
 
 
-cdef void come_back(sender_state* state, kf_batch* batch,
-                    const produce_answer* answer) noexcept nogil:
+cdef void freeze_failed(sender_state* state, kf_batch* batch,
+                        const produce_answer* answer) noexcept nogil:
     """Freeze the queue of a batch that failed. `answer` is NULL if there was none.
 
     Post the event that tells of the failure next, then call `report`.
@@ -169,7 +169,7 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
             row = kf_append_batch(&event.produce_punt.batches)
             fill_row(row, answers[i].queue, request.batches[i])
             row.error_code = answers[i].error_code
-            come_back(state, request.batches[i], &answers[i])
+            freeze_failed(state, request.batches[i], &answers[i])
     for i in range(request.batch_count):
         if answers[i].error_code == 0:
             complete(state, request.batches[i], &answers[i], now)
@@ -196,7 +196,7 @@ cdef void complete_unanswered(sender_state* state, const kf_request* request,
 cdef void end_produce(sender_state* state, const kf_request* request) noexcept nogil:
     cdef int i
     for i in range(request.batch_count):
-        come_back(state, request.batches[i], NULL)
+        freeze_failed(state, request.batches[i], NULL)
 
 
 cdef void unroute(sender_state* state, const kf_link* link, double now) noexcept nogil:
