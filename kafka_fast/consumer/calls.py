@@ -26,7 +26,7 @@ from kafka_fast.consumer.caller_lock import CallerLock, Closing
 from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.consumer.consumer_steps import ConsumerSteps
 from kafka_fast.consumer.group.membership import OnCommit
-from kafka_fast.consumer.reading.upto import Upto, offsets_of
+from kafka_fast.consumer.reading.commit_argument import Upto, offsets_of
 from kafka_fast.control.consumer.lookup import Found
 from kafka_fast.control.consumer.offsets import LATEST_TIMESTAMP
 from kafka_fast.errors import UsageError

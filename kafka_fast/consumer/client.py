@@ -16,9 +16,9 @@ from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.consumer.group.membership import OnCommit
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.reading.batches import Batches
+from kafka_fast.consumer.reading.commit_argument import Upto
 from kafka_fast.consumer.reading.for_statement import looping_frame
 from kafka_fast.consumer.reading.record_handover import RecordHandover
-from kafka_fast.consumer.reading.upto import Upto
 from kafka_fast.consumer.typed import K_co, V_co
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.net.threaded_host import ThreadedHost

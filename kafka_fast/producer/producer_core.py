@@ -40,7 +40,7 @@ from kafka_fast.net.process import process_life
 from kafka_fast.net.process.detached import detached
 from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.producer import producer_carrier as produce_carrier
-from kafka_fast.producer.guide import Guide
+from kafka_fast.producer.failure_explainer import FailureExplainer
 from kafka_fast.producer.loss_log import LossLog, log_finally
 from kafka_fast.producer.topics import ProducerTopics
 from kafka_fast.sending._observers import (
@@ -103,7 +103,7 @@ class ProducerCore(ClientCore[OwnCommand, OwnEvent]):
         """Have the log tell of lost records, if this core has ended."""
         queues.callback_starter = self._callbacks.start
         queues.loop_bridge = host.make_loop_bridge(queues)
-        queues.guide = Guide(client_id, control.causes, control.says_what_waits)
+        queues.explainer = FailureExplainer(client_id, control.causes, control.says_what_waits)
         self._start()
 
     # ---- callers ----

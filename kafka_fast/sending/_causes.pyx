@@ -1,8 +1,9 @@
 """What failures and long waits say of their causes.
 
 The data plane knows how often a batch was sent and which answer came last. The control plane knows
-what stands behind that, such as a link that cannot be opened. Its *guide* (`producer/guide`) is
-asked. Without a guide, as in a test of the data plane alone, the bare facts are told.
+what stands behind that, such as a link that cannot be opened. Its *explainer*
+(`producer/failure_explainer`) is asked. Without one, as in a test of the data plane alone, the bare
+facts are told.
 
 Thread: any, with the GIL.
 """
@@ -34,9 +35,9 @@ cdef object explained(kf_batch* batch, Queues queues, str topic, int32_t partiti
     Args:
         code: what the partition's leader answered; 0: it did not answer.
     """
-    if queues.guide is None:
+    if queues.explainer is None:
         return "", None
-    reason = queues.guide.explain(topic, partition, index, code=code, records=batch.record_count,
+    reason = queues.explainer.explain(topic, partition, index, code=code, records=batch.record_count,
                                   size=batch.wire_size, began=batch.created,
                                   failed_at=batch.failed_at, is_sent=batch.tries > 0,
                                   detail=detail_of(batch))
@@ -70,20 +71,20 @@ cdef object expiry_of(kf_batch* batch, Queues queues, str topic, int32_t partiti
 
 cdef object stop_of(Queues queues, str where):
     """Return the error after which the producer cannot go on, each time another object."""
-    cdef object fatal = None if queues.guide is None else queues.guide.stop_reason()
+    cdef object fatal = None if queues.explainer is None else queues.explainer.stop_reason()
     return (UsageError(f"{where} was given up: the producer cannot go on") if fatal is None
             else fresh_copy(fatal))
 
 
 cdef bint is_collateral(kf_batch* batch, Queues queues, int32_t index) except -1:
-    return (batch.detail != NULL and queues.guide is not None
-            and queues.guide.is_collateral(detail_of(batch), index))
+    return (batch.detail != NULL and queues.explainer is not None
+            and queues.explainer.is_collateral(detail_of(batch), index))
 
 
 cdef list wrong_records(kf_batch* batch, Queues queues):
-    if batch.detail == NULL or queues.guide is None:
+    if batch.detail == NULL or queues.explainer is None:
         return []
-    return queues.guide.wrong_records(detail_of(batch))
+    return queues.explainer.wrong_records(detail_of(batch))
 
 
 cdef object cause_of(kf_batch* batch, Queues queues, str topic, int32_t partition, int32_t index):
@@ -109,14 +110,14 @@ cdef object cause_of(kf_batch* batch, Queues queues, str topic, int32_t partitio
 # ---- waits ----
 
 cdef object say_waiting(Queues queues, object wait, str what, kf_batch* batch):
-    if queues.guide is None:
+    if queues.explainer is None:
         return None
-    return queues.guide.log_if_long(wait, queues, what, batch.queue.id, batch.created,
-                                    queues.producer.env.now(queues.producer.env.context))
+    return queues.explainer.log_if_long(wait, queues, what, batch.queue.id, batch.created,
+                                        queues.producer.env.now(queues.producer.env.context))
 
 
 cdef object timeout_error(Queues queues, str what, kf_batch* batch, double since):
-    if queues.guide is None:
+    if queues.explainer is None:
         return KafkaTimeoutError(what)
-    return queues.guide.timeout_error(queues, what, batch.queue.id, min(since, batch.created),
-                                      queues.producer.env.now(queues.producer.env.context))
+    return queues.explainer.timeout_error(queues, what, batch.queue.id, min(since, batch.created),
+                                          queues.producer.env.now(queues.producer.env.context))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kafka_fast import Consumer, Producer, logs
-from kafka_fast.consumer import idle
+from kafka_fast.consumer import idle_log
 from kafka_fast.control.diagnosis import troubles
 from kafka_fast.control.producer import producer_control
-from kafka_fast.producer import guide
+from kafka_fast.producer import failure_explainer
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.drivers import (
     consumer_class,
@@ -85,7 +85,7 @@ def topic(kafka: EmbeddedKafka, request: pytest.FixtureRequest) -> str:
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> float:
     """What is waited for is told after so many seconds."""
     long = 0.15
-    for module in (logs, guide, idle, producer_control):
+    for module in (logs, failure_explainer, idle_log, producer_control):
         monkeypatch.setattr(module, "LONG", long)
     monkeypatch.setattr(logs, "AGAIN", long / 5)
     monkeypatch.setattr(troubles, "GATHERING", 2 * long)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from kafka_fast.config import ConsumerSettings, OffsetReset
-from kafka_fast.consumer.idle import Idle
+from kafka_fast.consumer.idle_log import IdleLog
 from kafka_fast.consumer.reading.intake import Intake
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.waits import Waits
@@ -93,7 +93,7 @@ class Reading:
             read_committed=settings.is_read_committed,
             is_well=lambda partition: control.is_well(partition, host.now()),
         )
-        self._idle = Idle(control, self.intake, settings)
+        self._idle = IdleLog(control, self.intake, settings)
         self._broker_failed: BrokerFailed | None = None  # to be raised by a poll
         self.ends: dict[TopicPartition, int] = {}
         """Ends of partitions that are assigned from now on. Others are read without end."""

@@ -21,7 +21,7 @@ from kafka_fast.control.group.committed import (
     CommittedOffsets,
     Fetched,
 )
-from kafka_fast.control.pieces import in_pieces
+from kafka_fast.control.item_splitting import split_items
 from kafka_fast.errors import KafkaError
 
 
@@ -62,7 +62,7 @@ class CommittedStarts:
             if not any(map(self._waits, fetch.asked)):
                 fetch.cancel()
         self._open = [request for request in self._open if any(map(self._waits, request.asked))]
-        for piece in in_pieces(assigned, PARTITIONS_PER_REQUEST):
+        for piece in split_items(assigned, PARTITIONS_PER_REQUEST):
             # Each starts with its own answer.
             names = [entry.partition for entry in piece]
             cancel = self._committed.fetch(names, partial(self._handle, piece))

@@ -44,8 +44,8 @@ from kafka_fast.control.consumer.partition import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
+from kafka_fast.control.item_splitting import split_items
 from kafka_fast.control.metadata.metadata import Endpoint, LeaderHint
-from kafka_fast.control.pieces import in_pieces
 from kafka_fast.errors import BrokerError, KafkaError, ProtocolError, error_name
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger, some_of
@@ -131,7 +131,7 @@ class Restarts:
         self._begin_work(self._start_again(rows), now)
 
     def _start_again(self, rows: Sequence[StreamRow]) -> Iterator[None]:
-        for place, piece in enumerate(in_pieces(rows, PIECE)):
+        for place, piece in enumerate(split_items(rows, PIECE)):
             if place:
                 yield
             for row in piece:
@@ -179,12 +179,12 @@ class Restarts:
         self, event: FetchPunt, stopped: Sequence[tuple[AssignedPartition, StreamRow]]
     ) -> Iterator[None]:
         parts, hints, endpoints = self._read_punt(event)
-        for some in in_pieces(hints, PIECE):
+        for some in split_items(hints, PIECE):
             changes = self._cluster.apply_leader_hints(some, endpoints, now=self._now)
             self._discovery.apply(changes, self._now)
             if len(hints) > PIECE:
                 yield
-        for place, piece in enumerate(in_pieces(stopped, PIECE)):
+        for place, piece in enumerate(split_items(stopped, PIECE)):
             if place:
                 yield
             for assigned, row in piece:

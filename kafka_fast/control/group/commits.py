@@ -35,8 +35,8 @@ from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.diagnosis.troubles import About
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity
+from kafka_fast.control.item_splitting import split_items
 from kafka_fast.control.metadata.metadata import NO_TOPIC_ID, by_topic
-from kafka_fast.control.pieces import in_pieces
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
     Done,
@@ -140,7 +140,7 @@ class Commits:
         if not offsets:
             done(None)
             return
-        pieces = in_pieces(list(offsets), OFFSETS_PER_REQUEST)
+        pieces = split_items(list(offsets), OFFSETS_PER_REQUEST)
         if len(pieces) > 1:
             done = _once_all_have_ended(len(pieces), done)
         for piece in pieces:

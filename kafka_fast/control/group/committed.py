@@ -19,8 +19,8 @@ from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.diagnosis.troubles import About
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity
+from kafka_fast.control.item_splitting import split_items
 from kafka_fast.control.metadata.metadata import NO_TOPIC_ID, by_topic
-from kafka_fast.control.pieces import in_pieces
 from kafka_fast.control.requests.call import ONLY, AnswerSource, CollectingCall
 from kafka_fast.control.requests.meanings import (
     Done,
@@ -94,7 +94,7 @@ class CommittedOffsets:
             return self.context.requester.open_call(
                 _FetchOffsets(self, requested, done), [ONLY]
             ).cancel
-        return _Pieces(self, in_pieces(requested, PARTITIONS_PER_REQUEST), done).cancel
+        return _Pieces(self, split_items(requested, PARTITIONS_PER_REQUEST), done).cancel
 
 
 class _Pieces:

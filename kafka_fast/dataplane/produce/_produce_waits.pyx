@@ -97,9 +97,9 @@ cdef class ProduceWaits:
         Returns:
             What the next call takes.
         """
-        if self.queues.guide is None:
+        if self.queues.explainer is None:
             return None
-        return self.queues.guide.log_if_long(wait, self.queues, "flush() waits", *self.oldest())
+        return self.queues.explainer.log_if_long(wait, self.queues, "flush() waits", *self.oldest())
 
     # ---- room in buffer.memory ----
 
@@ -131,8 +131,8 @@ cdef class ProduceWaits:
         Args:
             max_block: seconds that it waits in all.
         """
-        if self.queues.guide is not None:
-            self.queues.guide.say(
+        if self.queues.explainer is not None:
+            self.queues.explainer.say(
                 self.queues,
                 f"{self.no_room(topic)}; waiting up to max.block.ms ({max_block:g} s)",
                 *self.oldest())
@@ -146,7 +146,7 @@ cdef class ProduceWaits:
         """
         what = f"{self.no_room(topic)} after max.block.ms ({max_block * 1000:.0f})"
         queue_id, created, now = self.oldest()
-        if self.queues.guide is None:
+        if self.queues.explainer is None:
             return KafkaTimeoutError(what)
-        return self.queues.guide.timeout_error(self.queues, what, queue_id, min(since, created),
-                                               now)
+        return self.queues.explainer.timeout_error(self.queues, what, queue_id, min(since, created),
+                                                   now)

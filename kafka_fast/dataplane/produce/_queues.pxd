@@ -45,7 +45,7 @@ cdef class Queues:
     # Starts the thread that runs callbacks, before the first is registered; None: nothing to start
     cdef public object callback_starter
     cdef public object loop_bridge  # (event loop) -> its LoopWaits, see _awaiting; None: none waits
-    cdef public object guide  # explains failures and waits, see producer/guide; None: nobody does
+    cdef public object explainer  # of failures and waits: producer/failure_explainer, or None
     cdef object last_waits    # weak reference to the LoopWaits that was used last, or None
     cdef int owner_pid        # of the process that made it
     # The thread that runs the users' callbacks, and must never wait for itself; 0: none yet

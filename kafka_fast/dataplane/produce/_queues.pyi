@@ -24,7 +24,7 @@ class Queues:
     before_refusal: Callable[[], object] | None
     callback_thread: int
     loop_bridge: Callable[[asyncio.AbstractEventLoop], object] | None
-    guide: object
+    explainer: object
     told: bool
     @property
     def dead(self) -> bool: ...

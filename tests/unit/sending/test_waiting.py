@@ -51,7 +51,7 @@ def test_with_other_batches_under_way_nobody_stays_awake() -> None:
 
 
 class Told:
-    """Stands for producer/guide: notes what it is told to say."""
+    """Stands for producer/failure_explainer: notes what it is told to say."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -75,8 +75,8 @@ def send_for_ever(rig: Rig) -> None:
 
 def test_a_wait_for_memory_that_is_long_is_told_once() -> None:
     rig = Rig(buffer_memory=64 << 10)
-    guide = Told()
-    rig.queues.guide = guide
+    explainer = Told()
+    rig.queues.explainer = explainer
     accumulator = Accumulator(rig.queues, max_block=60.0)
     with pytest.raises(KafkaTimeoutError, match="no room"):
         send_for_ever(rig)
@@ -92,12 +92,12 @@ def test_a_wait_for_memory_that_is_long_is_told_once() -> None:
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(send)
         eventually(lambda: rig.queues.stats()["blocked"] == 2)
-        assert guide.said == []
+        assert explainer.said == []
         rig.machine.advance(began + LONG + 0.1)
-        eventually(lambda: bool(guide.said))
+        eventually(lambda: bool(explainer.said))
         rig.machine.advance(began + 30.0)
         rig.machine.advance(began + 60.1)
         waiting.result(TIMEOUT)
     memory = "no room in buffer.memory (65536 bytes) for a record of topic 't'"
-    assert guide.said == [f"{memory}; waiting up to max.block.ms (60 s)"]
+    assert explainer.said == [f"{memory}; waiting up to max.block.ms (60 s)"]
     assert str(raised[0]).startswith(f"{memory} after max.block.ms (60000)")

@@ -60,7 +60,7 @@ def interrupted(rig: Rig, *, times: int = 1) -> None:
             raise KeyboardInterrupt
         return Reason("", None)
 
-    rig.queues.guide = SimpleNamespace(explain=explain)
+    rig.queues.explainer = SimpleNamespace(explain=explain)
 
 
 # ---- each failed record is told of once ----
@@ -251,7 +251,7 @@ def test_a_second_look_while_an_error_is_made_finds_nothing_to_tell() -> None:
         counts.append(lost_count(rig.queues))
         return Reason("", None)
 
-    rig.queues.guide = SimpleNamespace(explain=explain)
+    rig.queues.explainer = SimpleNamespace(explain=explain)
     assert lost_count(rig.queues) == 2
     assert counts == [0]
 

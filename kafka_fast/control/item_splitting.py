@@ -8,6 +8,6 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def in_pieces(items: Sequence[T], most: int) -> list[Sequence[T]]:
+def split_items(items: Sequence[T], most: int) -> list[Sequence[T]]:
     """Return the items in their order, in pieces of at most so many."""
     return [items[first : first + most] for first in range(0, len(items), most)]

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from kafka_fast.config import consumer_settings
-from kafka_fast.consumer import idle
+from kafka_fast.consumer import idle_log
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.view import View
 from kafka_fast.logs import LONG, Waiting
@@ -34,7 +34,7 @@ class World:
         )
         control.view = View(control)
         settings = consumer_settings({"bootstrap.servers": "b", "group.id": "g"}, {})
-        self.idle = idle.Idle(control, cast("Any", self), settings)
+        self.idle = idle_log.IdleLog(control, cast("Any", self), settings)
 
     paused: frozenset[TopicPartition] = frozenset()
 

@@ -1,7 +1,7 @@
 """Explains waits and failures of the data plane; only the control plane knows their causes.
 
-    handles, flush, sends that wait for memory ── Guide ──► Causes (control plane)
-                                                  └───────► the log, once a wait is long
+    handles, flush, sends that wait for memory ─► FailureExplainer ─┬► Causes (control plane)
+                                                                    └► the log, once a wait is long
 
 Thread: any that uses a producer.
 """
@@ -21,11 +21,11 @@ from kafka_fast.logs import LONG, ClientLog, LongWait, Waiting, count_of, tell
 from kafka_fast.types import TopicPartition
 
 
-class Guide:
+class FailureExplainer:
     """Explains one producer's failures and waits. The data plane calls it with plain values."""
 
     def __init__(self, client_id: str, causes: Causes, is_told: Callable[[], bool]) -> None:
-        """Make a guide for one producer.
+        """Make the explainer of one producer.
 
         Args:
             client_id: of the producer.

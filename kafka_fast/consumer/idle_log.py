@@ -1,7 +1,7 @@
 """The log line about a consumer whose polls bring nothing: written once per long wait.
 
-    poll, poll, poll … nothing for three seconds ──► Idle ──► the log: the group, a leader, or only
-                                                              the end of the log
+    poll, poll … nothing for three seconds ──► IdleLog ──► the log: the group, a leader, or only
+                                                          the end of the log
 
 Thread: the user's.
 """
@@ -21,7 +21,7 @@ END = "end"
 """Key of the wait for new records."""
 
 
-class Idle:
+class IdleLog:
     """The wait for records of one consumer's user."""
 
     def __init__(
