@@ -32,7 +32,7 @@ from kafka_fast.control.context import Context, S_co
 from kafka_fast.control.diagnosis.troubles import Troubles
 from kafka_fast.control.messages import (
     BadAnswer,
-    CallAside,
+    CallInThread,
     ClientCommand,
     GateShut,
     HeartbeatsEnded,
@@ -113,7 +113,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
             self.links,
             self.discovery,
             self.requester,
-            self._call_aside,
+            self._call_in_thread,
         )
         self.view = View(self)
         """What users' threads may read. Any thread."""
@@ -207,10 +207,10 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
 
     # ---- out ----
 
-    def _call_aside(
+    def _call_in_thread(
         self, function: Callable[[], object], done: Callable[[object, float], None]
     ) -> None:
-        self._commands.append(CallAside(function, done))
+        self._commands.append(CallInThread(function, done))
 
     def poll_command(self) -> ClientCommand | CommandT | None:
         """Return the next thing to do; None if there is nothing."""

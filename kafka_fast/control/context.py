@@ -43,5 +43,5 @@ class Context(Value, Generic[S_co]):
     """Asks for metadata, and closes connections to nodes that moved or left."""
     requester: Requester
     """Sends calls, and decides when they are tried again."""
-    call_aside: Callable[[Callable[[], object], Callable[[object, float], None]], None]
-    """Calls a function in a thread of its own; see `messages.CallAside`."""
+    call_in_thread: Callable[[Callable[[], object], Callable[[object, float], None]], None]
+    """Calls a function in a thread of its own; see `messages.CallInThread`."""

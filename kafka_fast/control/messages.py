@@ -183,7 +183,7 @@ class DoWork(Value):
     work: Work
 
 
-class CallAside(Value):
+class CallInThread(Value):
     """Call a function that may take long in a thread of its own."""
 
     function: Callable[[], object]
@@ -326,5 +326,5 @@ class TopicSettled(Value):
     error: KafkaError | None
 
 
-HostCommand: TypeAlias = ResolveHost | OpenLink | CloseLink | DoWork | CallAside | TopicSettled
+HostCommand: TypeAlias = ResolveHost | OpenLink | CloseLink | DoWork | CallInThread | TopicSettled
 ClientCommand: TypeAlias = HostCommand | TransportCommand

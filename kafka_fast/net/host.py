@@ -115,7 +115,9 @@ class Host(Protocol):
                 on any thread.
         """
 
-    def call_aside(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+    def call_in_thread(
+        self, function: Callable[[], object], done: Callable[[object], None]
+    ) -> None:
         """Call a function that may take long, such as a user's assignor.
 
         Args:

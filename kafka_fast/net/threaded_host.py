@@ -230,7 +230,9 @@ class ThreadedHost:
         """Do work that may block, in a thread of its own if one can be started."""
         self._login_work.run_work(work, done)
 
-    def call_aside(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+    def call_in_thread(
+        self, function: Callable[[], object], done: Callable[[object], None]
+    ) -> None:
         """Call a function that may take long, in a thread of its own if one can be started."""
         call_in_thread("kf-assignor", function, done)
 

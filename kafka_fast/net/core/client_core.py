@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.connections.connection_key import ConnectionKey
 from kafka_fast.control.messages import (
-    CallAside,
+    CallInThread,
     ClientCommand,
     CloseLink,
     DoWork,
@@ -267,8 +267,8 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
                 self._host.resolve(host, partial(self._take_addresses, owner, host))
             case DoWork(link_id, work):
                 self._host.run_work(work, partial(self._take_result, link_id))
-            case CallAside(function, done):
-                self._host.call_aside(function, partial(self._take_aside, done))
+            case CallInThread(function, done):
+                self._host.call_in_thread(function, partial(self._take_returned, done))
             case TopicSettled(topic, error):
                 self.topics.settle(topic, error)
             case _ if isinstance(command, TransportCommand):
@@ -314,8 +314,8 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
         """Pass the result of a login's work to the control plane. Any thread."""
         self.call(lambda now: self.control.connections.handle_work_done(link_id, result, now))
 
-    def _take_aside(self, done: Callable[[object, float], None], result: object) -> None:
-        """Pass the result of a function that was called aside to who asked for it. Any thread."""
+    def _take_returned(self, done: Callable[[object, float], None], result: object) -> None:
+        """Pass the result of a function that was called in a thread to its caller. Any thread."""
         self.call(partial(done, result))
 
     def _take_addresses(self, owner: ConnectionKey, host: str, addresses: Addresses) -> None:

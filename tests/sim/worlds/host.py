@@ -168,15 +168,17 @@ class VirtualHost:
         duration = self.source.random() * LONG_WORK * self.source.random() ** 3
         self.clock.after(duration, lambda: done(_result(work.function)))
 
-    def call_aside(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+    def call_in_thread(
+        self, function: Callable[[], object], done: Callable[[object], None]
+    ) -> None:
         """Call a function that may take long: an assignor."""
         duration = self.assignment_takes + self.lateness()
         if not self._network.healthy and self.source.random() < self._hiccup_probability:
             duration += self.source.random() * LONG_ASSIGNMENT
         self.calls_aside += 1
-        self.clock.after(duration, partial(self._end_call_aside, function, done))
+        self.clock.after(duration, partial(self._end_call_in_thread, function, done))
 
-    def _end_call_aside(
+    def _end_call_in_thread(
         self, function: Callable[[], object], done: Callable[[object], None]
     ) -> None:
         self.calls_aside -= 1

@@ -29,7 +29,7 @@ from kafka_fast.control.consumer.consumer_messages import (
 )
 from kafka_fast.control.consumer.partition import FetchState
 from kafka_fast.control.group.member import NO_GENERATION, AssignWanted, RevokeWanted
-from kafka_fast.control.messages import CallAside, DumpEvent, SendRaw, StartHeartbeats
+from kafka_fast.control.messages import CallInThread, DumpEvent, SendRaw, StartHeartbeats
 from kafka_fast.dataplane.core._events import PlaneEvent
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
@@ -276,7 +276,7 @@ class VirtualConsumer(Watched, Consumer):
 
 def _short(what: object) -> str:
     """Return a record of the planes in one line of bounded length, without frames."""
-    if isinstance(what, SendRaw | StartHeartbeats | NameStream | ProgramFetch | CallAside):
+    if isinstance(what, SendRaw | StartHeartbeats | NameStream | ProgramFetch | CallInThread):
         return type(what).__name__
     if isinstance(what, AssignWanted | RevokeWanted):  # a set has another order in each process
         return f"{type(what).__name__} {sorted(what.partitions)}"[:300]

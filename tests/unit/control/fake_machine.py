@@ -14,7 +14,7 @@ from typing import Any
 from kafka_fast.control.connections.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.messages import (
     Awaited,
-    CallAside,
+    CallInThread,
     CloseLink,
     LinkClosed,
     OpenLink,
@@ -113,7 +113,7 @@ class FakeMachine:
                     self.control.connections.handle_connected(link_id, self.now)
                 case SendRaw():
                     self._answer(command)
-                case CallAside(function, done):
+                case CallInThread(function, done):
                     done(function(), self.now)
                 case CloseLink(link_id):
                     if self.links.pop(link_id, None) is not None:

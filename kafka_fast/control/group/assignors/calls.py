@@ -38,16 +38,16 @@ class AssignorCalls:
     def __init__(
         self,
         assignors: Mapping[str, Assignor],
-        call_aside: Callable[[Callable[[], object], Callable[[object, float], None]], None],
+        call_in_thread: Callable[[Callable[[], object], Callable[[object, float], None]], None],
     ) -> None:
         """Start without calls; `call` adds them.
 
         Args:
             assignors: this member's, by name. Only functions that are called here may use them.
-            call_aside: see `Context.call_aside`.
+            call_in_thread: see `Context.call_in_thread`.
         """
         self.assignors = assignors
-        self._call_aside = call_aside
+        self._call_in_thread = call_in_thread
         self._under_way: _AssignorCall | None = None
         self._waiting: deque[_AssignorCall] = deque()
 
@@ -79,7 +79,7 @@ class AssignorCalls:
     def _begin_next(self) -> None:
         if self._under_way is None and self._waiting:
             self._under_way = self._waiting.popleft()
-            self._call_aside(self._under_way.function, self._end)
+            self._call_in_thread(self._under_way.function, self._end)
 
     def _end(self, result: object, now: float) -> None:
         call, self._under_way = self._under_way, None

@@ -104,7 +104,7 @@ class ClassicMember:
             on_heartbeat=self._handle_heartbeat,
             on_moved=self.tick,
         )
-        self._calls = AssignorCalls(self._assignors, context.call_aside)
+        self._calls = AssignorCalls(self._assignors, context.call_in_thread)
         self._leader = GroupLeader(
             self._assignors, self._subscription, cluster, patience=settings.max_poll_interval
         )

@@ -90,7 +90,9 @@ class HandHost:
     def run_work(self, work: Work, done: Callable[[object], None]) -> None:
         self.works.append((work.function, done))
 
-    def call_aside(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+    def call_in_thread(
+        self, function: Callable[[], object], done: Callable[[object], None]
+    ) -> None:
         self.works.append((function, done))
 
     def wait_ended(self, timeout: float) -> bool:
