@@ -12,9 +12,9 @@ from contextlib import ExitStack
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer import consumer_carrier as fetch_carrier
+from kafka_fast.consumer.consumer_topics import ConsumerTopics
 from kafka_fast.consumer.queries import ConsumerQueries
 from kafka_fast.consumer.reading.reading import Reading
-from kafka_fast.consumer.topics import ConsumerTopics
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.consumer_control import ConsumerControl, OwnEvent
 from kafka_fast.control.consumer.consumer_messages import (

@@ -95,7 +95,7 @@ class IdleLog:
 
     def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
         if all(self._control.view.is_absent(partition.topic) for partition in partitions):
-            return None  # `Topics` says so
+            return None  # `WatchedTopics` says so
         why = self._control.why_waiting_for_several(partitions, now)
         return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
 

@@ -42,7 +42,7 @@ from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.producer import producer_carrier as produce_carrier
 from kafka_fast.producer.failure_explainer import FailureExplainer
 from kafka_fast.producer.loss_log import LossLog, log_finally
-from kafka_fast.producer.topics import ProducerTopics
+from kafka_fast.producer.producer_topics import ProducerTopics
 from kafka_fast.sending._observers import (
     add_given_up,
     collect,

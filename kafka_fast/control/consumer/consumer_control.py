@@ -48,7 +48,7 @@ from kafka_fast.control.consumer.partition import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
-from kafka_fast.control.consumer.topics import Topics
+from kafka_fast.control.consumer.watched_topics import WatchedTopics
 from kafka_fast.control.diagnosis.silence import reasons_of_several
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.group.group import Group
@@ -112,7 +112,7 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         self.restarts = Restarts(
             self.context, self.partitions, self.fetch_routes, self.positions, on_news=tell
         )
-        self.topics = Topics(self.cluster, self.partitions, on_news=tell)
+        self.topics = WatchedTopics(self.cluster, self.partitions, on_news=tell)
         self.absent = AbsentPartitions(self.cluster, self.partitions, on_news=tell)
         self.group: Group | None = None
         self._starts: CommittedStarts | None = None

@@ -206,7 +206,8 @@ class Restarts:
         if error is None and row.error_code:
             error = fetch_error(partition, row.error_code)
         if error is not None:
-            # Every partition of a deleted topic is refused; `Topics` or `AbsentPartitions` says so.
+            # Every partition of a deleted topic is refused; `WatchedTopics` or `AbsentPartitions`
+            # says so.
             is_absence = isinstance(error, BrokerError) and error.refresh_metadata
             is_no_news = is_absence and self._cluster.is_absent(partition.topic)
             self._troubles.note(partition, error, now, is_no_news=is_no_news)

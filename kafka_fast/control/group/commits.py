@@ -33,7 +33,7 @@ from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.diagnosis.troubles import About
-from kafka_fast.control.group.coordinator import GroupCoordinator
+from kafka_fast.control.group.group_coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.item_splitting import split_items
 from kafka_fast.control.metadata.metadata import NO_TOPIC_ID, by_topic

@@ -18,7 +18,7 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.diagnosis.troubles import About
-from kafka_fast.control.group.coordinator import GroupCoordinator
+from kafka_fast.control.group.group_coordinator import GroupCoordinator
 from kafka_fast.control.requests.call import ONLY, AnswerSource, CollectingCall, Results
 from kafka_fast.control.requests.meanings import Done, Meaning, NotDone, Refused, meaning_of
 from kafka_fast.control.requests.open_call import OpenCall

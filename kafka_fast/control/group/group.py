@@ -20,8 +20,8 @@ from kafka_fast.control.group.committed import CommittedOffsets
 from kafka_fast.control.group.consumer_protocol.consumer_protocol_member import (
     ConsumerProtocolMember,
 )
-from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.descriptions import Descriptions
+from kafka_fast.control.group.group_coordinator import GroupCoordinator
 from kafka_fast.control.group.member import (
     AssignWanted,
     GroupNews,

@@ -45,7 +45,7 @@ class SubscribedTopics:
         refusals = [self._cluster.refusal(topic) for topic in sorted(topics)]
         if not refusals or None in refusals:
             return None
-        # Errors and warnings of `Topics` tell the user of missing and forbidden topics.
+        # Errors and warnings of `WatchedTopics` tell the user of missing and forbidden topics.
         return Waiting(f"the brokers answer {refusals[0]}", logging.DEBUG, "refused")
 
     def replace(self, subscription: Subscription, now: float) -> None:

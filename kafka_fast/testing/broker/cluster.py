@@ -23,7 +23,7 @@ from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.groups.coordinator import coordinator_of
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.partitions import planting
-from kafka_fast.testing.broker.partitions.topics import NO_LEADER, Topic
+from kafka_fast.testing.broker.partitions.cluster_topics import NO_LEADER, Topic
 from kafka_fast.testing.broker.state import ClusterState, Node, Settings
 
 

@@ -24,8 +24,7 @@ from kafka_fast.testing.broker.groups.classic import ClassicGroup
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.groups.settings import GroupSettings
-from kafka_fast.testing.broker.partitions.log import PartitionLog
-from kafka_fast.testing.broker.partitions.topics import (
+from kafka_fast.testing.broker.partitions.cluster_topics import (
     NO_LEADER,
     Partition,
     Topic,
@@ -33,6 +32,7 @@ from kafka_fast.testing.broker.partitions.topics import (
     check_topic_name,
     colliding_name,
 )
+from kafka_fast.testing.broker.partitions.log import PartitionLog
 from kafka_fast.testing.broker.security import Security, SecurityState
 
 MAX_PARTITIONS = 10_000  # of one topic; Kafka has no such limit, a test broker's memory has

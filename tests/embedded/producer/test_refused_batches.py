@@ -20,7 +20,7 @@ from kafka_fast.errors import (
     UsageError,
 )
 from kafka_fast.testing.broker.cluster import Cluster
-from kafka_fast.testing.broker.partitions.topics import TopicConfig
+from kafka_fast.testing.broker.partitions.cluster_topics import TopicConfig
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import DESCRIBE_CONFIGS, PRODUCE
 from kafka_fast.types import RecordMetadata

@@ -39,7 +39,7 @@ from kafka_fast.control.group.classic.rebalance import (
     RebalanceRefused,
 )
 from kafka_fast.control.group.classic.session import Session
-from kafka_fast.control.group.coordinator import GroupCoordinator
+from kafka_fast.control.group.group_coordinator import GroupCoordinator
 from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity, GroupNews, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.slowness import Slowness

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.control.group.classic import classic_messages
-from kafka_fast.control.group.coordinator import GroupCoordinator
+from kafka_fast.control.group.group_coordinator import GroupCoordinator
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.groups.leave_group import LeaveGroupResponse
 from kafka_fast.values import Value

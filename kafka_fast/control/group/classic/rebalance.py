@@ -27,7 +27,7 @@ from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import classic_messages
 from kafka_fast.control.group.classic.leader import GroupLeader, LeaderPlan
 from kafka_fast.control.group.classic.session import Session
-from kafka_fast.control.group.coordinator import GroupCoordinator
+from kafka_fast.control.group.group_coordinator import GroupCoordinator
 from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.errors import ErrorCode, KafkaError, MalformedError
 from kafka_fast.instants import NEVER

@@ -11,7 +11,7 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.connections.links import Link
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.classic import classic_messages
-from kafka_fast.control.group.coordinator import GroupCoordinator
+from kafka_fast.control.group.group_coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity
 from kafka_fast.errors import ErrorCode, KafkaError

@@ -27,7 +27,7 @@ from kafka_fast.control.group.consumer_protocol.conversation import NOT_SUPPORTE
 from kafka_fast.control.group.consumer_protocol.heartbeat_builder import new_member_id
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
 from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
-from kafka_fast.control.group.coordinator import GroupCoordinator
+from kafka_fast.control.group.group_coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity, GroupNews, MemberFailed, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.slowness import Slowness

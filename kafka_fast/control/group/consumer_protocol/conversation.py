@@ -21,7 +21,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.group.consumer_protocol import heartbeat_builder
 from kafka_fast.control.group.consumer_protocol.heartbeat_builder import HeartbeatBuilder
 from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
-from kafka_fast.control.group.coordinator import GroupCoordinator
+from kafka_fast.control.group.group_coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.requests.meanings import MOVED

@@ -20,7 +20,7 @@ from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.host import Action, Reply
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC, GroupSettings
-from kafka_fast.testing.broker.partitions.topics import Partition, Topic
+from kafka_fast.testing.broker.partitions.cluster_topics import Partition, Topic
 from kafka_fast.testing.broker.state import ClusterState
 from kafka_fast.testing.broker.timers import Timers
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from kafka_fast.testing.broker.groups.settings import GroupSettings
-from kafka_fast.testing.broker.partitions.topics import Topic
+from kafka_fast.testing.broker.partitions.cluster_topics import Topic
 
 T = TypeVar("T")
 Action = Callable[[float], None]  # with the time at which it is run

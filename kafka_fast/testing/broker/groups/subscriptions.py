@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kafka_fast.testing.broker.groups.reconciliation import ConsumerMember
 from kafka_fast.testing.broker.groups.regexes import compile_re2
-from kafka_fast.testing.broker.partitions.topics import Topic
+from kafka_fast.testing.broker.partitions.cluster_topics import Topic
 
 _LEAST_INTERVAL = 10.0  # seconds between two resolutions
 _REFRESH_INTERVAL = 600.0  # Kafka's group.consumer.regex.refresh.interval.ms

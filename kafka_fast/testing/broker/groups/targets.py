@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kafka_fast.testing.broker.groups.assignors import ASSIGNORS, Subscriber, TopicPartition
 from kafka_fast.testing.broker.groups.reconciliation import ConsumerMember
-from kafka_fast.testing.broker.partitions.topics import Topic
+from kafka_fast.testing.broker.partitions.cluster_topics import Topic
 
 
 class Targets:

@@ -24,9 +24,9 @@ from kafka_fast.errors import (
 from kafka_fast.record import Codec, RecordBatch, TimestampType, read_batches, stamp_batch
 from kafka_fast.record.types import NO_PRODUCER_ID, NO_TIMESTAMP
 from kafka_fast.testing.broker.partitions._spans import timestamp_range
+from kafka_fast.testing.broker.partitions.cluster_topics import Partition, TopicConfig
 from kafka_fast.testing.broker.partitions.log import StoredBatch
 from kafka_fast.testing.broker.partitions.producers import WrittenBatch, last_sequence
-from kafka_fast.testing.broker.partitions.topics import Partition, TopicConfig
 
 MAGIC = 2
 CODEC_BITS = 0x07  # of the attributes

@@ -12,7 +12,7 @@ from kafka_fast._wire._hash import partition_for_key
 from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.partitions.append import append_batch, the_one_batch
-from kafka_fast.testing.broker.partitions.topics import Topic
+from kafka_fast.testing.broker.partitions.cluster_topics import Topic
 from kafka_fast.testing.broker.state import ClusterState
 
 Part: TypeAlias = bytes | str | None

@@ -9,7 +9,7 @@ from kafka_fast.errors import (
     UnknownTopicOrPartition,
 )
 from kafka_fast.protocol.apis.records import fetch, produce
-from kafka_fast.testing.broker.partitions.topics import Partition, Topic
+from kafka_fast.testing.broker.partitions.cluster_topics import Partition, Topic
 from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.state import ClusterState, Node
 

@@ -19,13 +19,13 @@ from kafka_fast.record import (
     stamp_batch,
 )
 from kafka_fast.record.types import NO_PRODUCER_ID
+from kafka_fast.testing.broker.partitions.cluster_topics import Partition
 from kafka_fast.testing.broker.partitions.log import PartitionLog, StoredBatch
 from kafka_fast.testing.broker.partitions.producers import (
     ProducerStates,
     WrittenBatch,
     last_sequence,
 )
-from kafka_fast.testing.broker.partitions.topics import Partition
 from kafka_fast.testing.broker.partitions.transactions import Transactions
 
 MAGIC = 2

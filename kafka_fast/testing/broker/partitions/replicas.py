@@ -5,7 +5,7 @@ All replicas share one log. One that lags shows less of it; tests say how much.
 
 from __future__ import annotations
 
-from kafka_fast.testing.broker.partitions.topics import Partition
+from kafka_fast.testing.broker.partitions.cluster_topics import Partition
 from kafka_fast.testing.broker.state import ClusterState
 
 

@@ -34,7 +34,7 @@ from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.groups.settings import GroupSettings
 from kafka_fast.testing.broker.partitions import filling
-from kafka_fast.testing.broker.partitions.topics import TopicConfig
+from kafka_fast.testing.broker.partitions.cluster_topics import TopicConfig
 from kafka_fast.testing.broker.security import Security
 from kafka_fast.testing.broker.serving.sockets import Listener, SocketServer
 from kafka_fast.testing.broker.state import Node, Settings

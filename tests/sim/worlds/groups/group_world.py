@@ -22,7 +22,7 @@ from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.groups.classic import ClassicGroup
 from kafka_fast.testing.broker.groups.generations import State
 from kafka_fast.testing.broker.groups.offsets import NO_ID, CommittedOffset, GroupOffsets
-from kafka_fast.testing.broker.partitions.topics import NO_LEADER
+from kafka_fast.testing.broker.partitions.cluster_topics import NO_LEADER
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.broker.versions import LIST_OFFSETS
 from kafka_fast.types import TopicPartition

@@ -7,7 +7,11 @@ import random
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.testing.broker.partitions.topics import NO_LEADER, TopicConfig, check_topic_name
+from kafka_fast.testing.broker.partitions.cluster_topics import (
+    NO_LEADER,
+    TopicConfig,
+    check_topic_name,
+)
 from kafka_fast.testing.broker.state import ClusterState, Node, Settings
 
 

@@ -17,7 +17,7 @@ from kafka_fast.protocol.apis.cluster.metadata import (
     MetadataResponseTopic,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
-from kafka_fast.testing.broker.partitions.topics import (
+from kafka_fast.testing.broker.partitions.cluster_topics import (
     NO_LEADER,
     Partition,
     Topic,

@@ -17,8 +17,8 @@ from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsResult,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
+from kafka_fast.testing.broker.partitions.cluster_topics import check_topic_name
 from kafka_fast.testing.broker.partitions.topic_settings import TOPIC_SETTINGS, config_source
-from kafka_fast.testing.broker.partitions.topics import check_topic_name
 from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
 

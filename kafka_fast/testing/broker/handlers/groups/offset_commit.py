@@ -23,7 +23,7 @@ from kafka_fast.protocol.apis.groups.offset_commit import (
 from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import CommittedOffset
-from kafka_fast.testing.broker.partitions.topics import Topic
+from kafka_fast.testing.broker.partitions.cluster_topics import Topic
 from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
 

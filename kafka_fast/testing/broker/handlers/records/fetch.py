@@ -27,10 +27,10 @@ from kafka_fast.protocol.apis.records.fetch import (
     PartitionData,
 )
 from kafka_fast.testing.broker.acls import Operation, ResourceType
+from kafka_fast.testing.broker.partitions.cluster_topics import Partition
 from kafka_fast.testing.broker.partitions.leaders import LeaderHints, led_partition
 from kafka_fast.testing.broker.partitions.log import Piece
 from kafka_fast.testing.broker.partitions.replicas import closest_replica, end_at
-from kafka_fast.testing.broker.partitions.topics import Partition
 from kafka_fast.testing.broker.received_request import ReceivedRequest, Waiting
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.sessions import IDS_FROM_VERSION, Context, Wanted

@@ -21,9 +21,9 @@ from kafka_fast.protocol.apis.records.list_offsets import (
 from kafka_fast.record import read_batches
 from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.partitions._spans import first_reaching
+from kafka_fast.testing.broker.partitions.cluster_topics import Partition
 from kafka_fast.testing.broker.partitions.leaders import led_partition
 from kafka_fast.testing.broker.partitions.log import PartitionLog
-from kafka_fast.testing.broker.partitions.topics import Partition
 from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
 

@@ -33,8 +33,8 @@ from kafka_fast.testing.broker.partitions.append import (
     append_batch,
     the_one_batch,
 )
+from kafka_fast.testing.broker.partitions.cluster_topics import Partition, Topic
 from kafka_fast.testing.broker.partitions.leaders import LeaderHints, led_partition
-from kafka_fast.testing.broker.partitions.topics import Partition, Topic
 from kafka_fast.testing.broker.received_request import CloseConnectionError, ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
 

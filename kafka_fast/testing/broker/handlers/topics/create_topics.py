@@ -18,8 +18,8 @@ from kafka_fast.protocol.apis.topics.create_topics import (
     CreateTopicsResponse,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
+from kafka_fast.testing.broker.partitions.cluster_topics import Topic
 from kafka_fast.testing.broker.partitions.topic_settings import config_source
-from kafka_fast.testing.broker.partitions.topics import Topic
 from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
 

@@ -23,7 +23,7 @@ from kafka_fast.logs import LongWait, Waiting, get_logger
 logger = get_logger("kafka_fast.consumer")
 
 
-class Topics:
+class WatchedTopics:
     """One consumer's interest in topics. Control thread only."""
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from kafka_fast.consumer.topics import ConsumerTopics
+from kafka_fast.consumer.consumer_topics import ConsumerTopics
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.connections.links import Links
 from kafka_fast.control.connections.refusals import Refusals
