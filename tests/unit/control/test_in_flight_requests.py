@@ -32,7 +32,7 @@ EXPECTED, OTHER = HeartbeatResponse(), HeartbeatResponse(error_code=27)
 JOIN, JOINED = JoinGroupRequest(group_id="g"), JoinGroupResponse(generation_id=6)
 
 
-class Rig:
+class InFlightRig:
     """Requests in flight, the commands that they give, and what they hear."""
 
     def __init__(self) -> None:
@@ -95,11 +95,11 @@ class Rig:
 
 
 @pytest.fixture
-def rig() -> Rig:
-    return Rig()
+def rig() -> InFlightRig:
+    return InFlightRig()
 
 
-def test_any_answer_may_announce_a_pause(rig: Rig) -> None:
+def test_any_answer_may_announce_a_pause(rig: InFlightRig) -> None:
     rig.requests.send_request(rig.link, BEAT, HeartbeatResponse, rig.take, rig.lose, timeout=30.0)
     rig.answer(rig.command().token, HeartbeatResponse(throttle_time_ms=700))
     assert rig.throttled == [(7, 700)]
@@ -109,7 +109,7 @@ def test_any_answer_may_announce_a_pause(rig: Rig) -> None:
     assert rig.throttled == [(7, 700), (7, 800)]
 
 
-def test_a_question_is_answered_once(rig: Rig) -> None:
+def test_a_question_is_answered_once(rig: InFlightRig) -> None:
     ask = rig.requests.send_request
     assert ask(rig.link, BEAT, HeartbeatResponse, rig.take, rig.lose, timeout=30.0) == VERSION
     sent = rig.command()
@@ -122,7 +122,7 @@ def test_a_question_is_answered_once(rig: Rig) -> None:
     assert rig.requests.waiting_on(rig.link) == 0
 
 
-def test_a_repetition_is_heard_of_again_and_again(rig: Rig) -> None:
+def test_a_repetition_is_heard_of_again_and_again(rig: InFlightRig) -> None:
     command = rig.start(delay=1.0)
     assert (command.link_id, command.period, command.timeout, command.delay) == (7, 3.0, 30.0, 1.0)
     assert frame.decode_request(command.frame[4:])[1] == BEAT
@@ -135,7 +135,7 @@ def test_a_repetition_is_heard_of_again_and_again(rig: Rig) -> None:
     assert rig.heard == [OTHER, OTHER, OTHER, "KafkaConnectionError"]
 
 
-def test_where_the_epoch_stands(rig: Rig) -> None:
+def test_where_the_epoch_stands(rig: InFlightRig) -> None:
     other = HeartbeatRequest(group_id="g", generation_id=~5, member_id="m")
     command = rig.start(epoch_field="generation_id")
     assert command.frame[command.epoch_pos : command.epoch_pos + 4] == (5).to_bytes(4, "big")
@@ -145,7 +145,7 @@ def test_where_the_epoch_stands(rig: Rig) -> None:
     )
 
 
-def test_a_request_between_has_its_own_answer(rig: Rig) -> None:
+def test_a_request_between_has_its_own_answer(rig: InFlightRig) -> None:
     token = rig.start().token
     for heard in range(3):
         command = rig.say(token)
@@ -158,7 +158,7 @@ def test_a_request_between_has_its_own_answer(rig: Rig) -> None:
     assert rig.heard == [("between", JOINED)] * 3 + [OTHER]
 
 
-def test_after_another_answer_the_request_between_was_not_sent(rig: Rig) -> None:
+def test_after_another_answer_the_request_between_was_not_sent(rig: InFlightRig) -> None:
     token = rig.start().token
     lost = rig.say(token)
     rig.answer(token, OTHER)
@@ -170,7 +170,7 @@ def test_after_another_answer_the_request_between_was_not_sent(rig: Rig) -> None
     assert rig.heard == [OTHER, ("between", JOINED)]
 
 
-def test_a_link_that_breaks_is_told_once(rig: Rig) -> None:
+def test_a_link_that_breaks_is_told_once(rig: InFlightRig) -> None:
     token = rig.start().token
     said = rig.say(token)
     rig.break_link(token)
@@ -179,7 +179,7 @@ def test_a_link_that_breaks_is_told_once(rig: Rig) -> None:
     assert rig.requests.waiting_on(rig.link) == 0
 
 
-def test_a_repetition_that_has_ended_by_itself_is_known_once(rig: Rig) -> None:
+def test_a_repetition_that_has_ended_by_itself_is_known_once(rig: InFlightRig) -> None:
     """Its user is stuck; of one that was stopped meanwhile that says nothing."""
     token = rig.start().token
     rig.say(token)
@@ -191,7 +191,7 @@ def test_a_repetition_that_has_ended_by_itself_is_known_once(rig: Rig) -> None:
     assert rig.requests.waiting_on(rig.link) == 0
 
 
-def test_after_a_stop_nothing_is_heard(rig: Rig) -> None:
+def test_after_a_stop_nothing_is_heard(rig: InFlightRig) -> None:
     token = rig.start().token
     said = rig.say(token)
     rig.requests.stop_heartbeats(token)
@@ -206,7 +206,7 @@ def test_after_a_stop_nothing_is_heard(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("is_between", [True, False])
-def test_an_answer_that_cannot_be_read_ends_it(rig: Rig, is_between: bool) -> None:
+def test_an_answer_that_cannot_be_read_ends_it(rig: InFlightRig, is_between: bool) -> None:
     token = rig.start().token
     between = rig.say(token).own_token
     broken = RawResponse(7, between if is_between else token, bytes(5), 0)
@@ -223,7 +223,7 @@ def test_an_answer_that_cannot_be_read_ends_it(rig: Rig, is_between: bool) -> No
     assert len(rig.heard) == 1
 
 
-def test_what_the_node_does_not_know_is_not_said(rig: Rig) -> None:
+def test_what_the_node_does_not_know_is_not_said(rig: InFlightRig) -> None:
     token = rig.start().token
     request = SyncGroupRequest(group_id="g")
     send_between = rig.requests.send_between

@@ -69,7 +69,7 @@ class Sent(NamedTuple):
         return [record.value for record in self.batches[topic, partition].records()]
 
 
-class Rig(ProduceCalls):
+class ProduceRig(ProduceCalls):
     """The data plane, its clock, and one topic "t" whose partitions are routed to link 1."""
 
     def __init__(

@@ -10,7 +10,7 @@ from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.net import callbacks
 from kafka_fast.net._pump import Machine
 from kafka_fast.net.callbacks import CallbackThread
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 
 def threads() -> set[threading.Thread]:
@@ -36,7 +36,7 @@ class NoStart(threading.Thread):
 def test_after_an_interrupted_start_there_is_one_thread(
     kind: type[threading.Thread], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     before = threads()  # earlier tests' may end meanwhile
     thread = CallbackThread(rig.queues, Machine(), Wake(rig.plane))
     with monkeypatch.context() as patch:

@@ -16,7 +16,7 @@ from kafka_fast.producer.loss_log import FLUSH_PATIENCE, INTERVAL, LossLog
 from kafka_fast.sending._observers import collect
 from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from tests.unit.dataplane.lost import lost_count
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 from tests.waiting import eventually
 
 
@@ -24,7 +24,7 @@ class Scene:
     """A data plane whose records fail, and the log of what it loses."""
 
     def __init__(self, exit_status: int = 0) -> None:
-        self.rig = Rig(client_id="mine", exit_status=exit_status)
+        self.rig = ProduceRig(client_id="mine", exit_status=exit_status)
         self.log = LossLog(self.rig.queues)
 
     def lose(self, count: int) -> None:

@@ -13,7 +13,7 @@ from kafka_fast.sending._accumulator import Accumulator
 from kafka_fast.sending._observers import notify
 from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from tests.unit.dataplane.lost import lost_count, lost_error
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 from tests.unit.sending.test_delivery import fail_all, report_nothing, succeed
 
 CALLS: list[Callable[[Any], Any]] = [
@@ -37,7 +37,7 @@ KEYED_CALLS: list[Callable[[Any], Any]] = [
 ]
 
 
-def records_of(rig: Rig) -> list[tuple[bytes | None, bytes | None]]:
+def records_of(rig: ProduceRig) -> list[tuple[bytes | None, bytes | None]]:
     """What the broker gets of it all."""
     rig.turner.begin_flush()
     records = [
@@ -52,7 +52,7 @@ def records_of(rig: Rig) -> list[tuple[bytes | None, bytes | None]]:
 @pytest.mark.parametrize("name", ["send", "send_nowait"])
 @pytest.mark.parametrize(("calls", "key"), [(CALLS, None), (KEYED_CALLS, b"k")])
 def test_all_ways_to_call_are_one(name: str, calls: list[Any], key: bytes | None) -> None:
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     send = getattr(rig.accumulator, name)
     rig.send(b"the topic is known from here on")
     for call in calls:
@@ -62,7 +62,7 @@ def test_all_ways_to_call_are_one(name: str, calls: list[Any], key: bytes | None
 
 @pytest.mark.parametrize("name", ["send", "send_nowait"])
 def test_what_does_not_fit_the_signature_is_refused(name: str) -> None:
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     send: Any = getattr(rig.accumulator, name)
     rig.send()
     calls: list[Callable[[], Any]] = [
@@ -99,7 +99,7 @@ def test_a_subclass_may_stand_round_send() -> None:
             self.calls += 1
             return super().send(topic, *args, **more)
 
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     counting = Counting(rig.queues, max_block=1e-6)
     for _ in range(3):
         counting.send("t", b"v", key=b"k")
@@ -112,7 +112,7 @@ def test_the_plain_call_hears_of_serializers_partitioners_and_closing() -> None:
         def _serialize(self, topic: str, key: Any, value: Any, headers: Any) -> tuple[Any, Any]:
             return key, value.upper()
 
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     for accumulator in (
         Upper(rig.queues, max_block=1e-6, transforms=True),
         Accumulator(rig.queues, max_block=1e-6, partitioner=lambda topic, key, value, count: 0),
@@ -128,7 +128,7 @@ def test_the_plain_call_hears_of_serializers_partitioners_and_closing() -> None:
 
 @pytest.mark.parametrize("name", ["send", "send_nowait"])
 def test_callbacks_of_the_call_and_of_the_producer(name: str) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     heard: list[tuple[str, int]] = []
     accumulator = Accumulator(
         rig.queues,
@@ -152,7 +152,7 @@ def test_callbacks_of_the_call_and_of_the_producer(name: str) -> None:
 
 
 def test_dropped_handles_keep_their_count_from_batch_to_batch() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     kept = []
     for turn in range(5):
         for i in range(40):
@@ -176,7 +176,7 @@ def test_dropped_handles_keep_their_count_from_batch_to_batch() -> None:
 
 
 def test_lost_records_are_counted_exactly_with_dropped_handles() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     for _ in range(3):
         for _ in range(10):
             rig.accumulator.send("t", b"v")
@@ -196,7 +196,7 @@ CALLS_WITHOUT_A_TOPIC = {
 @pytest.mark.parametrize("name", CALLS_WITHOUT_A_TOPIC)
 def test_a_topic_that_is_none_at_the_first_call(name: str) -> None:
     """Regression: it was taken for the topic of the call before, and took the process with it."""
-    queues = Rig().queues
+    queues = ProduceRig().queues
     accumulator = BulkAccumulator(queues, max_block=1e-6)
     with pytest.raises(TypeError, match="topic must be str, not NoneType"):
         CALLS_WITHOUT_A_TOPIC[name](accumulator)
@@ -210,7 +210,7 @@ def test_a_topic_that_is_none_at_the_first_call(name: str) -> None:
 
 def test_sticky_records_leave_no_short_batch_behind() -> None:
     """A partition is left with the end of a batch: all but the last are full."""
-    rig = Rig(partitions=4, linger=3600.0, max_in_flight=1_000, idempotent=False)
+    rig = ProduceRig(partitions=4, linger=3600.0, max_in_flight=1_000, idempotent=False)
     for _ in range(20_000):
         rig.accumulator.send_nowait("t", b"v" * 100)
     rig.turner.begin_flush()
@@ -226,7 +226,7 @@ def test_sticky_records_leave_no_short_batch_behind() -> None:
 
 
 def test_sticky_partitions_get_equal_shares() -> None:
-    rig = Rig(partitions=4, linger=3600.0)
+    rig = ProduceRig(partitions=4, linger=3600.0)
     for _ in range(800):
         rig.accumulator.send_nowait("t", b"v" * 32_000)
     counts = [0] * 4

@@ -16,7 +16,7 @@ from kafka_fast.sending._delivery import DeliveryFuture
 from kafka_fast.sending._observers import collect, notify
 from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from tests.unit.dataplane.lost import lost_count
-from tests.unit.dataplane.rig import UNIX_MS, Rig, encode, response_to
+from tests.unit.dataplane.rig import UNIX_MS, ProduceRig, encode, response_to
 
 TOO_LARGE = 10
 
@@ -25,12 +25,12 @@ def report_nothing(callback: Any, error: Exception) -> None:
     raise AssertionError(f"{callback} raised {error!r}")
 
 
-def succeed(rig: Rig) -> None:
+def succeed(rig: ProduceRig) -> None:
     for sent in rig.requests():
         rig.answer(sent)
 
 
-def fail_all(rig: Rig) -> None:
+def fail_all(rig: ProduceRig) -> None:
     """Let the broker refuse what is in flight, and the control plane give it up."""
     for sent in rig.requests():
         rig.answer(sent, {0: ErrorCode.INVALID_RECORD})
@@ -41,7 +41,7 @@ def fail_all(rig: Rig) -> None:
 
 
 def test_a_handle_tells_where_its_record_is() -> None:
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     first = rig.send(timestamp_ms=5)
     second = rig.send()
     rig.turner.begin_flush()
@@ -56,7 +56,7 @@ def test_a_handle_tells_where_its_record_is() -> None:
 def test_a_handle_keeps_a_timestamp_far_from_those_of_its_batch() -> None:
     """Most are kept as a few milliseconds from the batch's first; any must come back."""
     times = [UNIX_MS, 0, UNIX_MS + 2**31 - 1, UNIX_MS - 2**31, UNIX_MS + 2**31, 2**63 - 1, UNIX_MS]
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     handles = [rig.send(timestamp_ms=time) for time in times]
     dropped = rig.send(timestamp_ms=1)
     del dropped
@@ -67,7 +67,7 @@ def test_a_handle_keeps_a_timestamp_far_from_those_of_its_batch() -> None:
 
 
 def test_log_append_time_is_the_timestamp_of_each_record() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     future = rig.send(timestamp_ms=5)
     (sent,) = rig.requests()
     response = response_to(sent)
@@ -78,7 +78,7 @@ def test_log_append_time_is_the_timestamp_of_each_record() -> None:
 
 
 def test_a_handle_that_is_not_known_yet_says_so() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     future = rig.send()
     assert not future.done()
     assert not future.cancelled()
@@ -96,7 +96,7 @@ def test_a_handle_cannot_be_made_by_hand() -> None:
 
 
 def test_a_failure_tells_what_is_known_of_the_record() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     future = rig.send()
     fail_all(rig)
     with pytest.raises(DeliveryError) as caught:
@@ -107,7 +107,7 @@ def test_a_failure_tells_what_is_known_of_the_record() -> None:
 
 
 def test_a_handle_outlives_its_batch_and_keeps_no_memory() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     futures = [rig.send() for _ in range(100)]
     succeed(rig)
     assert rig.reserved == 0
@@ -115,7 +115,7 @@ def test_a_handle_outlives_its_batch_and_keeps_no_memory() -> None:
 
 
 def test_a_closed_plane_fails_what_is_left() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     futures = [rig.send(), rig.send()]
     assert len(rig.requests()) == 1
     rig.send_nowait()
@@ -127,7 +127,7 @@ def test_a_closed_plane_fails_what_is_left() -> None:
 
 
 def test_a_record_on_its_way_when_the_plane_closes_is_refused() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.send_nowait()  # the open batch that the next record would be put into
 
     class Partition:
@@ -141,7 +141,7 @@ def test_a_record_on_its_way_when_the_plane_closes_is_refused() -> None:
 
 
 def test_a_callback_that_exits_keeps_no_other_from_running() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     told: list[int] = []
     reported: list[type[BaseException]] = []
 
@@ -158,7 +158,7 @@ def test_a_callback_that_exits_keeps_no_other_from_running() -> None:
 
 
 def test_bulk_calls_count_as_use_of_the_topic() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     assert rig.queues.take_used_topics() == []
     BulkAccumulator(rig.queues, max_block=1e-6).send_many("t", [b"v"])
     assert rig.queues.take_used_topics() == ["t"]
@@ -167,12 +167,12 @@ def test_bulk_calls_count_as_use_of_the_topic() -> None:
 # ---- who can observe a failure ----
 
 
-def lost(rig: Rig) -> int:
+def lost(rig: ProduceRig) -> int:
     return lost_count(rig.queues)
 
 
 def test_failures_of_send_nowait_are_counted_once() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     for _ in range(7):
         rig.send_nowait()
     fail_all(rig)
@@ -181,7 +181,7 @@ def test_failures_of_send_nowait_are_counted_once() -> None:
 
 
 def test_a_handle_that_is_alive_is_its_owners_business() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     futures = [rig.send() for _ in range(3)]
     rig.send_nowait()
     fail_all(rig)
@@ -192,7 +192,7 @@ def test_a_handle_that_is_alive_is_its_owners_business() -> None:
 
 
 def test_a_handle_dropped_before_the_failure_counts() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.send()
     kept = rig.send()
     fail_all(rig)
@@ -203,7 +203,7 @@ def test_a_handle_dropped_before_the_failure_counts() -> None:
 
 
 def test_success_is_never_lost() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     for _ in range(3):
         rig.send_nowait()
         rig.send()
@@ -212,7 +212,7 @@ def test_success_is_never_lost() -> None:
 
 
 def test_a_callback_observes_its_record() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     told: list[tuple[Any, Any]] = []
     rig.send_nowait(on_delivery=lambda error, metadata: told.append((error, metadata)))
     rig.send(on_delivery=lambda error, metadata: told.append((error, metadata)))
@@ -226,7 +226,7 @@ def test_a_callback_observes_its_record() -> None:
 
 
 def test_the_dropped_handles_of_a_split_batch_count_where_their_records_failed() -> None:
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     futures = [rig.send(bytes(400)) for _ in range(8)]
     rig.turner.begin_flush()
     (sent,) = rig.requests()
@@ -250,7 +250,7 @@ def test_the_dropped_handles_of_a_split_batch_count_where_their_records_failed()
 
 
 def test_callbacks_run_in_order_once_and_only_in_notify() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     told: list[int] = []
     for _ in range(3):
         rig.send_nowait(on_delivery=lambda error, metadata: told.append(metadata.offset))
@@ -264,7 +264,7 @@ def test_callbacks_run_in_order_once_and_only_in_notify() -> None:
 
 def test_metadata_that_somebody_keeps_do_not_change() -> None:
     """The tuple of metadata that were dropped is given out again."""
-    rig = Rig(linger=3600.0, partitions=2)
+    rig = ProduceRig(linger=3600.0, partitions=2)
     futures = [rig.send(partition=i // 6, timestamp_ms=UNIX_MS + i // 4) for i in range(12)]
     rig.turner.begin_flush()
     succeed(rig)
@@ -277,7 +277,7 @@ def test_metadata_that_somebody_keeps_do_not_change() -> None:
 
 
 def test_metadata_that_a_callback_keeps_does_not_change() -> None:
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     kept: list[Any] = []
     passed: list[tuple[int, int]] = []
 
@@ -300,7 +300,7 @@ def test_metadata_that_a_callback_keeps_does_not_change() -> None:
 
 
 def test_a_callback_added_after_the_end_is_called_too() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     future = rig.send()
     succeed(rig)
     told: list[Any] = []
@@ -322,10 +322,10 @@ def test_handles_are_made_by_producers_only() -> None:
 NEVER_RUN = """
 import gc
 from kafka_fast.sending._observers import collect
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 from tests.unit.sending.test_delivery import succeed
 
-rig = Rig()
+rig = ProduceRig()
 rig.send_nowait(on_delivery=print)
 succeed(rig)
 assert collect(rig.queues)
@@ -350,7 +350,7 @@ def test_a_plane_goes_with_callbacks_that_were_never_run() -> None:
 
 
 def test_a_callback_that_raises_stops_no_other() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     told: list[Any] = []
     complaints: list[str] = []
 
@@ -366,7 +366,7 @@ def test_a_callback_that_raises_stops_no_other() -> None:
 
 
 def test_a_callback_keeps_no_record_alive_after_it_has_run() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     freed: list[bool] = []
 
     class Witness:
@@ -387,7 +387,7 @@ def test_a_callback_keeps_no_record_alive_after_it_has_run() -> None:
 
 
 def test_awaiting_a_known_outcome_ends_at_once() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     future = rig.send()
     succeed(rig)
 
@@ -401,7 +401,7 @@ def test_awaiting_a_known_outcome_ends_at_once() -> None:
 
 
 def test_awaiting_a_failure_raises_it() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     future = rig.send()
     fail_all(rig)
 

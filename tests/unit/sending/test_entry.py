@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 CALLS = """
-from tests.unit.dataplane.rig import Rig
-rig = Rig()
+from tests.unit.dataplane.rig import ProduceRig
+rig = ProduceRig()
 send, send_nowait = rig.accumulator.send, rig.accumulator.send_nowait
 send("t", b"one", key=b"k", partition=0)
 send_nowait("t", b"two", partition=0)

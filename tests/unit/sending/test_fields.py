@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kafka_fast.errors import SerializationError, UsageError
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 
 class Three:
@@ -32,7 +32,7 @@ class Three:
     ids=lambda headers: type(headers).__name__,
 )
 def test_headers_are_pairs_or_any_mapping(headers: Any) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.send(headers=headers)
     (sent,) = rig.requests()
     (record,) = sent.batches["t", 0].records()
@@ -53,14 +53,14 @@ def test_headers_are_pairs_or_any_mapping(headers: Any) -> None:
     ],
 )
 def test_wrong_headers(headers: Any, error: type[Exception], said: str) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     with pytest.raises(error, match=said):
         rig.send(headers=headers)
     assert rig.queues.pending() == 0
 
 
 def test_a_partition_is_any_integer() -> None:
-    rig = Rig(partitions=4)
+    rig = ProduceRig(partitions=4)
     rig.send(partition=Three())  # type: ignore[arg-type]
     (sent,) = rig.requests()
     assert list(sent.batches) == [("t", 3)]
@@ -68,7 +68,7 @@ def test_a_partition_is_any_integer() -> None:
 
 @pytest.mark.parametrize("partition", ["1", 0.5, b"0"])
 def test_what_is_no_partition(partition: Any) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     with pytest.raises(
         TypeError, match=f"of topic 't' must be int, not {type(partition).__name__}"
     ):
@@ -81,14 +81,14 @@ def test_what_is_no_partition(partition: Any) -> None:
 
 @pytest.mark.parametrize("timestamp_ms", [-1, 1 << 63])
 def test_timestamps_are_unix_ms(timestamp_ms: int) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     with pytest.raises(UsageError, match="must be Unix ms in int64"):
         rig.send(timestamp_ms=timestamp_ms)
     assert rig.queues.pending() == 0
 
 
 def test_a_timestamp_may_be_a_datetime_that_knows_its_zone() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     east = timezone(timedelta(hours=2))
     rig.send(timestamp_ms=datetime(2024, 1, 1, 2, 0, 0, 7_999, tzinfo=east))
     (sent,) = rig.requests()
@@ -113,7 +113,7 @@ def test_a_timestamp_may_be_a_datetime_that_knows_its_zone() -> None:
     ],
 )
 def test_what_is_no_timestamp(timestamp: Any, error: type[Exception], said: str) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     with pytest.raises(error, match=said):
         rig.send(timestamp_ms=timestamp)
     assert rig.queues.pending() == 0

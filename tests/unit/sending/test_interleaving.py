@@ -19,7 +19,7 @@ import pytest
 
 from kafka_fast.sending._awaiting import LoopWaits
 from kafka_fast.sending._observers import collect, notify
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 from tests.unit.sending.test_delivery import report_nothing, succeed
 
 ALLOCATIONS = range(12)
@@ -58,10 +58,10 @@ def test_two_first_callbacks_of_one_batch() -> None:
     """Regression: the second one's place was taken by the first one's."""
     interleaved = 0
     for number in ALLOCATIONS:
-        rig = Rig(linger=3600.0)
+        rig = ProduceRig(linger=3600.0)
         told: list[str] = []
 
-        def second(rig: Rig = rig, told: list[str] = told) -> None:
+        def second(rig: ProduceRig = rig, told: list[str] = told) -> None:
             rig.send_nowait(on_delivery=lambda error, metadata: told.append("second"))
 
         with at_allocation(number, second) as done:
@@ -83,7 +83,7 @@ def test_a_batch_that_ends_as_a_loop_begins_to_wait() -> None:
 
     async def main(number: int) -> None:
         nonlocal interleaved
-        rig = Rig(linger=3600.0)
+        rig = ProduceRig(linger=3600.0)
         loop = asyncio.get_running_loop()
         waits = LoopWaits(rig.queues, loop, lambda: collect(rig.queues), lambda: None)
         rig.queues.loop_bridge = lambda loop: waits
@@ -115,13 +115,13 @@ def test_two_loops_that_begin_to_wait_for_one_batch() -> None:
     """Regression: the list of loops that the second one had begun was replaced."""
     interleaved = 0
     for number in ALLOCATIONS:
-        rig = Rig(linger=3600.0)
+        rig = ProduceRig(linger=3600.0)
         rig.send_nowait(on_delivery=lambda error, metadata: None)  # somebody observes the batch
         future = rig.send()
         called: list[str] = []
         all_waits: dict[Any, LoopWaits] = {}
 
-        def bridge(loop: Any, rig: Rig = rig, all_waits: Any = all_waits) -> LoopWaits:
+        def bridge(loop: Any, rig: ProduceRig = rig, all_waits: Any = all_waits) -> LoopWaits:
             if loop not in all_waits:
                 all_waits[loop] = LoopWaits(
                     rig.queues, loop, lambda: collect(rig.queues), lambda: None
@@ -137,7 +137,7 @@ def test_two_loops_that_begin_to_wait_for_one_batch() -> None:
             future.add_done_callback(lambda _: called.append("second"))
             asyncio.events._set_running_loop(running)  # type: ignore[attr-defined]
 
-        async def main(rig: Rig = rig, future: Any = future, called: Any = called) -> bool:
+        async def main(rig: ProduceRig = rig, future: Any = future, called: Any = called) -> bool:
             with at_allocation(number, in_second) as done:  # noqa: B023  used at once
                 future.add_done_callback(lambda _: called.append("first"))
             rig.turner.begin_flush()
@@ -157,7 +157,7 @@ def test_two_loops_that_begin_to_wait_for_one_batch() -> None:
 
 def test_a_callback_thread_that_cannot_start_now_starts_with_the_next_callback() -> None:
     """Regression: it never did, and a flush waited for the callbacks forever."""
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     tries: list[bool] = []
 
     def start() -> None:
@@ -182,9 +182,9 @@ def test_counters_of_topics_while_topics_come() -> None:
     """Regression: `metrics` could fail as another thread met a new topic."""
     failures = 0
     for number in ALLOCATIONS:
-        rig = Rig()
+        rig = ProduceRig()
 
-        def another(rig: Rig = rig) -> None:
+        def another(rig: ProduceRig = rig) -> None:
             for name in ("a", "b", "c", "d", "e", "f", "g", "h"):
                 rig.queues.topic(name, 1)
 
@@ -203,13 +203,13 @@ HALF_IMPORTED = """
 import sys
 from types import ModuleType
 from tests.unit.sending.test_delivery import report_nothing, succeed
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 from kafka_fast.sending._observers import notify
 
 for name in [it for it in sys.modules if it.partition(".")[0] == "asyncio"]:
     del sys.modules[name]
 sys.modules["asyncio.events"] = ModuleType("asyncio.events")
-rig = Rig()
+rig = ProduceRig()
 future = rig.send()
 succeed(rig)
 told = []

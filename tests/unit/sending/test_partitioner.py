@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.sending._accumulator import Accumulator
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 BATCH = bytes(250_000)
 """A record that fills a batch: each one is a draw of its own."""
 
 
-def drawn(rig: Rig, count: int, *, adaptive: bool) -> list[int]:
+def drawn(rig: ProduceRig, count: int, *, adaptive: bool) -> list[int]:
     """Send so many batches, each answered before the next; return how many went where."""
     accumulator = Accumulator(rig.queues, max_block=1e-6, adaptive=adaptive)
     counts = [0] * 4
@@ -24,9 +24,9 @@ def drawn(rig: Rig, count: int, *, adaptive: bool) -> list[int]:
     return counts
 
 
-def with_a_queue_that_waits() -> Rig:
+def with_a_queue_that_waits() -> ProduceRig:
     """Return a rig in which three batches wait for a link to partition 0."""
-    rig = Rig(partitions=4, linger=3600.0, warm=True)
+    rig = ProduceRig(partitions=4, linger=3600.0, warm=True)
     rig.route(0, 0)
     for _ in range(3):
         rig.send_nowait(BATCH, 0)
@@ -51,7 +51,7 @@ def test_without_it_all_are_alike() -> None:
 @pytest.mark.parametrize("without_leader", [set[int](), {1}, {0, 3}, {0, 1, 2, 3}])
 def test_turns_pass_over_partitions_without_a_leader(without_leader: set[int]) -> None:
     """As Java's RoundRobinPartitioner: where no partition has a leader, all have their turn."""
-    rig = Rig(partitions=4, linger=3600.0)
+    rig = ProduceRig(partitions=4, linger=3600.0)
     for partition in range(4):
         rig.queues.set_available(partition, partition not in without_leader)
     robin = Accumulator(rig.queues, max_block=1e-6, partitioner="round_robin")

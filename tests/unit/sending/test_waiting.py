@@ -13,14 +13,14 @@ from kafka_fast.dataplane.produce._produce_waits import ProduceWaits
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import LONG
 from kafka_fast.sending._accumulator import Accumulator
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 from tests.waiting import TIMEOUT, eventually
 
 MOMENT = 200e-6  # seconds
 ONE_LOOK = 1.5e-9  # and no second one: that comes two nanoseconds after the first
 
 
-def stays_awake(rig: Rig, future: Any) -> bool:
+def stays_awake(rig: ProduceRig, future: Any) -> bool:
     """Wait once. The virtual clock moves a nanosecond when it is asked, and not otherwise."""
     before = rig.machine.now
     with pytest.raises(KafkaTimeoutError):
@@ -29,7 +29,7 @@ def stays_awake(rig: Rig, future: Any) -> bool:
 
 
 def test_what_is_in_vain_is_tried_less_and_less() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     future = rig.send()
     tried = [wait for wait in range(200) if stays_awake(rig, future)]
     gaps = [later - earlier for earlier, later in pairwise(tried)]
@@ -37,7 +37,7 @@ def test_what_is_in_vain_is_tried_less_and_less() -> None:
 
 
 def test_a_flush_stays_awake_too() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.send_nowait()
     before = rig.machine.now
     assert ProduceWaits(rig.queues).flush(rig.machine.now + ONE_LOOK) == 1
@@ -45,7 +45,7 @@ def test_a_flush_stays_awake_too() -> None:
 
 
 def test_with_other_batches_under_way_nobody_stays_awake() -> None:
-    rig = Rig(partitions=2)
+    rig = ProduceRig(partitions=2)
     futures = [rig.send(partition=partition) for partition in range(2)]
     assert not any(stays_awake(rig, future) for future in futures)
 
@@ -68,13 +68,13 @@ class Told:
         return Reason("")
 
 
-def send_for_ever(rig: Rig) -> None:
+def send_for_ever(rig: ProduceRig) -> None:
     while True:
         rig.send_nowait(b"x" * 20_000)
 
 
 def test_a_wait_for_memory_that_is_long_is_told_once() -> None:
-    rig = Rig(buffer_memory=64 << 10)
+    rig = ProduceRig(buffer_memory=64 << 10)
     explainer = Told()
     rig.queues.explainer = explainer
     accumulator = Accumulator(rig.queues, max_block=60.0)

@@ -30,7 +30,7 @@ NODE_1 = ConnectionKey(Role.DATA, 1)
 REFUSED = KafkaConnectionError("node 1 at kafka:9092: Connection refused")
 
 
-class Rig:
+class LinklessCluster:
     """A cluster, and links to it, of which there are none."""
 
     def __init__(self) -> None:
@@ -56,8 +56,8 @@ class Rig:
 
 
 @pytest.fixture
-def rig() -> Rig:
-    return Rig()
+def rig() -> LinklessCluster:
+    return LinklessCluster()
 
 
 @pytest.mark.parametrize(
@@ -82,19 +82,19 @@ def rig() -> Rig:
     ],
 )
 def test_how_far_the_way_to_the_leader_is_known(
-    rig: Rig, found: MetadataResponse | None, text: str
+    rig: LinklessCluster, found: MetadataResponse | None, text: str
 ) -> None:
     if found is not None:
         rig.learn(found)
     assert rig.reason().startswith(text)
 
 
-def test_a_partition_that_its_topic_does_not_have(rig: Rig) -> None:
+def test_a_partition_that_its_topic_does_not_have(rig: LinklessCluster) -> None:
     rig.learn(answer(topic("t")))
     assert rig.reason(7) == "its topic has 1 partition"
 
 
-def test_a_leader_that_cannot_be_reached(rig: Rig) -> None:
+def test_a_leader_that_cannot_be_reached(rig: LinklessCluster) -> None:
     rig.learn(answer(topic("t")))
     rig.troubles.note(NODE_1, REFUSED, 2.0)
     why = reason(rig.cluster, rig.connections, TopicPartition("t", 0))
@@ -102,7 +102,7 @@ def test_a_leader_that_cannot_be_reached(rig: Rig) -> None:
     assert why.cause is REFUSED
 
 
-def test_what_lies_around_a_wait_is_what_happened_since(rig: Rig) -> None:
+def test_what_lies_around_a_wait_is_what_happened_since(rig: LinklessCluster) -> None:
     rig.troubles.note(NODE_1, REFUSED, 2.0)
     assert [event.text for event in around(rig.connections, 9.0, 1.0)] == [
         f"last trouble: {REFUSED}"
@@ -113,7 +113,7 @@ def test_what_lies_around_a_wait_is_what_happened_since(rig: Rig) -> None:
     assert "node 1" in under_way.text
 
 
-def test_a_topic_of_which_nothing_is_known(rig: Rig) -> None:
+def test_a_topic_of_which_nothing_is_known(rig: LinklessCluster) -> None:
     error = NotEnoughReplicas("it says so")
     rig.troubles.note(About.METADATA, error, 2.0)
     (why,) = why_waiting_for_topic(rig.cluster, rig.connections, "t", 9.0, 1.0)
@@ -127,7 +127,7 @@ def test_a_topic_of_which_nothing_is_known(rig: Rig) -> None:
     )
 
 
-def test_an_answer_may_come_while_another_thread_asks_why(rig: Rig) -> None:
+def test_an_answer_may_come_while_another_thread_asks_why(rig: LinklessCluster) -> None:
     """Regression: a KeyError in a user's call, in the moment in which the topic became known."""
 
     class Racing(dict[str, str]):

@@ -41,7 +41,7 @@ class FakeRequests:
         self.stopped.append(token)
 
 
-class Rig:
+class HeartbeatsRig:
     def __init__(self) -> None:
         self.requests = FakeRequests()
         self.heard: list[Any] = []
@@ -58,11 +58,11 @@ class Rig:
 
 
 @pytest.fixture
-def rig() -> Rig:
-    return Rig()
+def rig() -> HeartbeatsRig:
+    return HeartbeatsRig()
 
 
-def test_one_is_kept(rig: Rig) -> None:
+def test_one_is_kept(rig: HeartbeatsRig) -> None:
     assert not rig.heartbeats.is_running
     rig.keep()
     assert rig.heartbeats.is_running
@@ -76,7 +76,7 @@ def test_one_is_kept(rig: Rig) -> None:
     assert rig.requests.stopped == [1]
 
 
-def test_other_answers_are_heard_and_it_goes_on(rig: Rig) -> None:
+def test_other_answers_are_heard_and_it_goes_on(rig: HeartbeatsRig) -> None:
     rig.keep()
     handle, _ = rig.requests.started[1]
     handle(OTHER, 5.0)
@@ -85,14 +85,14 @@ def test_other_answers_are_heard_and_it_goes_on(rig: Rig) -> None:
     assert rig.requests.stopped == []
 
 
-def test_a_link_that_is_gone_ends_it(rig: Rig) -> None:
+def test_a_link_that_is_gone_ends_it(rig: HeartbeatsRig) -> None:
     rig.keep()
     error = KafkaConnectionError("gone")
     rig.requests.started[1][1](error, 5.0)
     assert rig.heard == [(error, False)]
 
 
-def test_a_request_goes_between_two(rig: Rig) -> None:
+def test_a_request_goes_between_two(rig: HeartbeatsRig) -> None:
     rig.keep()
     heard: list[Any] = []
     rig.heartbeats.send_between(
@@ -105,7 +105,7 @@ def test_a_request_goes_between_two(rig: Rig) -> None:
     assert rig.heartbeats.is_running
 
 
-def test_after_a_stop_there_is_none(rig: Rig) -> None:
+def test_after_a_stop_there_is_none(rig: HeartbeatsRig) -> None:
     rig.keep()
     rig.heartbeats.stop_sending()
     rig.heartbeats.stop_sending()

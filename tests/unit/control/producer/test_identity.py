@@ -8,14 +8,14 @@ from kafka_fast.control.producer.verdicts import ProducerIdentity
 from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, UnsupportedVersionError
 from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdResponse
-from tests.unit.control.requests.rig import REQUEST_TIMEOUT, Rig, request_of
+from tests.unit.control.requests.rig import REQUEST_TIMEOUT, RequesterRig, request_of
 
 
 class World:
     """A keeper, and what it told."""
 
     def __init__(self) -> None:
-        self.rig = Rig()
+        self.rig = RequesterRig()
         self.identities: list[ProducerIdentity] = []
         self.fatal: list[KafkaError] = []
         self.keeper = IdentityKeeper(

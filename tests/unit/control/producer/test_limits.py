@@ -20,7 +20,7 @@ from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from tests.unit.control.requests.rig import Rig, request_of
+from tests.unit.control.requests.rig import RequesterRig, request_of
 
 MAX_AGE = 300.0
 
@@ -29,7 +29,7 @@ class World:
     """Limits, and which topics were settled when."""
 
     def __init__(self) -> None:
-        self.rig = Rig()
+        self.rig = RequesterRig()
         self.settled: list[tuple[str, float]] = []
         self.limits = TopicLimits(
             self.rig.context(),

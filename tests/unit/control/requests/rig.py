@@ -28,7 +28,7 @@ BACKOFF, BACKOFF_MAX = 0.1, 1.0
 REQUEST_TIMEOUT = 30.0
 
 
-class Rig:
+class RequesterRig:
     """Stands in for cluster, connections, links and discovery of a requester."""
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ from kafka_fast.protocol.apis.records import list_offsets
 from kafka_fast.protocol.apis.topics import create_topics
 from kafka_fast.protocol.schema import Request
 from kafka_fast.types import TopicPartition
-from tests.unit.control.requests.rig import Rig, request_of
+from tests.unit.control.requests.rig import RequesterRig, request_of
 
 GROUP = CoordinatorKind.GROUP
 PARTITIONS = [TopicPartition("t", 0), TopicPartition("t", 1)]
@@ -155,8 +155,8 @@ class Collected:
 
 
 @pytest.fixture
-def rig() -> Rig:
-    rig = Rig()
+def rig() -> RequesterRig:
+    rig = RequesterRig()
     rig.nodes = NODES
     rig.controller_id = 2
     rig.leaders = {partition: 1 + partition.partition for partition in PARTITIONS}
@@ -171,7 +171,7 @@ def test_the_table_of_targets_is_complete() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=repr)
-def test_a_call_without_items_ends_at_once(rig: Rig, target: Target[Any]) -> None:
+def test_a_call_without_items_ends_at_once(rig: RequesterRig, target: Target[Any]) -> None:
     collected = Collected()
     call = DescribeGroups(target, timeout=1.0, on_ended=collected)
     opened = rig.requester.open_call(call, [])
@@ -200,7 +200,9 @@ def test_a_call_without_items_ends_at_once(rig: Rig, target: Target[Any]) -> Non
         )
     ],
 )
-def test_each_target_says_what_is_in_the_way(rig: Rig, target: Target[Any], reason: str) -> None:
+def test_each_target_says_what_is_in_the_way(
+    rig: RequesterRig, target: Target[Any], reason: str
+) -> None:
     collected = Collected()
     key: Any = {AllNodes: 1, Leaders: PARTITIONS[0]}.get(type(target), "g")
     call = DescribeGroups(target, timeout=1.0, on_ended=collected)
@@ -212,7 +214,7 @@ def test_each_target_says_what_is_in_the_way(rig: Rig, target: Target[Any], reas
     assert str(error).partition("; ")[2] == reason
 
 
-def test_topics_are_created_by_the_controller(rig: Rig) -> None:
+def test_topics_are_created_by_the_controller(rig: RequesterRig) -> None:
     rig.open(1)
     rig.open(2)
     collected = Collected()
@@ -229,7 +231,7 @@ def test_topics_are_created_by_the_controller(rig: Rig) -> None:
     assert isinstance(collected.one.errors["b"], TopicAlreadyExists)
 
 
-def test_groups_are_described_by_their_coordinators(rig: Rig) -> None:
+def test_groups_are_described_by_their_coordinators(rig: RequesterRig) -> None:
     rig.open(1)
     collected = Collected()
     call = DescribeGroups(CoordinatorOfEach(GROUP), timeout=1.0, on_ended=collected)
@@ -252,7 +254,7 @@ def test_groups_are_described_by_their_coordinators(rig: Rig) -> None:
     assert collected.one.values == {"g": "of g", "h": "of h"}
 
 
-def test_offsets_are_listed_by_leaders(rig: Rig) -> None:
+def test_offsets_are_listed_by_leaders(rig: RequesterRig) -> None:
     rig.open(1)
     rig.open(2)
     collected = Collected()
@@ -272,7 +274,7 @@ def test_offsets_are_listed_by_leaders(rig: Rig) -> None:
     assert collected.one.values == {PARTITIONS[0]: 10, PARTITIONS[1]: 20}
 
 
-def test_all_nodes_are_asked(rig: Rig) -> None:
+def test_all_nodes_are_asked(rig: RequesterRig) -> None:
     rig.open(1)
     rig.open(2)
     collected = Collected()
@@ -285,7 +287,7 @@ def test_all_nodes_are_asked(rig: Rig) -> None:
     assert collected.one.values == {1: "said", 2: "said"}
 
 
-def test_all_nodes_of_no_known_cluster_are_no_success(rig: Rig) -> None:
+def test_all_nodes_of_no_known_cluster_are_no_success(rig: RequesterRig) -> None:
     """Regression: the call ended at its deadline, and nobody was told."""
     rig.needs_bootstrap = True
     collected = Collected()
@@ -299,7 +301,7 @@ def test_all_nodes_of_no_known_cluster_are_no_success(rig: Rig) -> None:
     assert collected.one.values == {}
 
 
-def test_nothing_is_heard_of_a_call_that_was_cancelled(rig: Rig) -> None:
+def test_nothing_is_heard_of_a_call_that_was_cancelled(rig: RequesterRig) -> None:
     rig.open(1)
     collected = Collected()
     opened = rig.requester.open_call(

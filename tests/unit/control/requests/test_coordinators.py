@@ -11,7 +11,7 @@ from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.targets import CoordinatorKind
 from kafka_fast.errors import ErrorCode, KafkaConnectionError, KafkaError
 from kafka_fast.protocol.apis.cluster.find_coordinator import Coordinator, FindCoordinatorResponse
-from tests.unit.control.requests.rig import BACKOFF, Rig, request_of
+from tests.unit.control.requests.rig import BACKOFF, RequesterRig, request_of
 
 GROUP = CoordinatorKind.GROUP
 TRANSACTION = CoordinatorKind.TRANSACTION
@@ -22,17 +22,17 @@ def found(key: str, node_id: int = 2, code: int = 0, host: str = "two") -> Coord
 
 
 @pytest.fixture
-def rig() -> Rig:
-    rig = Rig()
+def rig() -> RequesterRig:
+    rig = RequesterRig()
     rig.open(1)
     return rig
 
 
-def want(rig: Rig, key: str = "g", kind: CoordinatorKind = GROUP) -> Any:
+def want(rig: RequesterRig, key: str = "g", kind: CoordinatorKind = GROUP) -> Any:
     return rig.requester.coordinators.want_link(kind, key, rig.now)
 
 
-def test_keys_of_a_kind_are_looked_up_together(rig: Rig) -> None:
+def test_keys_of_a_kind_are_looked_up_together(rig: RequesterRig) -> None:
     for key in ("a", "b", "a"):
         assert want(rig, key) is None
     want(rig, "t", TRANSACTION)
@@ -43,7 +43,7 @@ def test_keys_of_a_kind_are_looked_up_together(rig: Rig) -> None:
     assert request_of(transactions).key_type == TRANSACTION
 
 
-def test_a_silent_node_does_not_hold_a_look_up_up(rig: Rig) -> None:
+def test_a_silent_node_does_not_hold_a_look_up_up(rig: RequesterRig) -> None:
     """Regression: a node that was stopped kept it until request.timeout.ms."""
     rig.open(3)
     want(rig)
@@ -55,7 +55,7 @@ def test_a_silent_node_does_not_hold_a_look_up_up(rig: Rig) -> None:
 
 
 def test_a_broker_that_takes_one_key_at_a_time_is_asked_one_by_one() -> None:
-    rig = Rig()
+    rig = RequesterRig()
     rig.open(1, FindCoordinator=3)
     want(rig, "a")
     want(rig, "b")
@@ -67,7 +67,7 @@ def test_a_broker_that_takes_one_key_at_a_time_is_asked_one_by_one() -> None:
     assert str(coordinators.node(GROUP, "b")) == "node 2 at two:9092"
 
 
-def test_it_has_a_connection_of_its_own(rig: Rig) -> None:
+def test_it_has_a_connection_of_its_own(rig: RequesterRig) -> None:
     want(rig)
     rig.answer(*rig.tick(), FindCoordinatorResponse(coordinators=[found("g")]))
     assert want(rig) is None
@@ -77,7 +77,7 @@ def test_it_has_a_connection_of_its_own(rig: Rig) -> None:
     assert rig.requester.coordinators.why_waiting(GROUP, "g") is None
 
 
-def test_one_that_has_moved_is_looked_for_again_after_a_pause(rig: Rig) -> None:
+def test_one_that_has_moved_is_looked_for_again_after_a_pause(rig: RequesterRig) -> None:
     coordinators = rig.requester.coordinators
     want(rig)
     rig.answer(*rig.tick(), FindCoordinatorResponse(coordinators=[found("g")]))
@@ -89,7 +89,7 @@ def test_one_that_has_moved_is_looked_for_again_after_a_pause(rig: Rig) -> None:
     assert len(rig.tick(rig.now + BACKOFF)) == 1
 
 
-def test_one_that_is_followed_is_looked_for_again_although_nobody_asks(rig: Rig) -> None:
+def test_one_that_is_followed_is_looked_for_again_although_nobody_asks(rig: RequesterRig) -> None:
     """Regression: a member that waited for its next try waited forever."""
     coordinators = rig.requester.coordinators
     coordinators.follow(GROUP, "g", lambda error: None)
@@ -105,7 +105,7 @@ def test_one_that_is_followed_is_looked_for_again_although_nobody_asks(rig: Rig)
 
 
 @pytest.mark.parametrize("role", [Role.DATA, Role.CONTROL, Role.COORDINATOR])
-def test_one_that_cannot_be_reached_is_looked_for_again(rig: Rig, role: Role) -> None:
+def test_one_that_cannot_be_reached_is_looked_for_again(rig: RequesterRig, role: Role) -> None:
     coordinators = rig.requester.coordinators
     want(rig)
     rig.answer(*rig.tick(), FindCoordinatorResponse(coordinators=[found("g")]))
@@ -123,14 +123,14 @@ def test_one_that_cannot_be_reached_is_looked_for_again(rig: Rig, role: Role) ->
     ],
     ids=["not available", "no address", "another key"],
 )
-def test_what_is_no_coordinator_is_asked_for_again(rig: Rig, answer: Coordinator) -> None:
+def test_what_is_no_coordinator_is_asked_for_again(rig: RequesterRig, answer: Coordinator) -> None:
     want(rig)
     rig.answer(*rig.tick(), FindCoordinatorResponse(coordinators=[answer]))
     assert rig.requester.coordinators.node(GROUP, "g") is None
     assert len(rig.tick(rig.now + BACKOFF)) == 1
 
 
-def test_a_refusal_is_told_and_the_next_look_up_waits_longer_each_time(rig: Rig) -> None:
+def test_a_refusal_is_told_and_the_next_look_up_waits_longer_each_time(rig: RequesterRig) -> None:
     told: list[KafkaError] = []
     rig.requester.coordinators.follow(GROUP, "g", told.append)
     waits = []

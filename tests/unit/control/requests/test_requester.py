@@ -35,7 +35,7 @@ from kafka_fast.protocol.apis.groups.describe_groups import (
     DescribeGroupsResponse,
 )
 from kafka_fast.types import TopicPartition
-from tests.unit.control.requests.rig import BACKOFF, Rig, request_of
+from tests.unit.control.requests.rig import BACKOFF, RequesterRig, request_of
 
 NODES = [Node(1, "one", 9092), Node(2, "two", 9092), Node(3, "three", 9092)]
 
@@ -98,8 +98,8 @@ def answer(**codes: int) -> DescribeGroupsResponse:
 
 
 @pytest.fixture
-def rig() -> Rig:
-    rig = Rig()
+def rig() -> RequesterRig:
+    rig = RequesterRig()
     rig.nodes = NODES
     return rig
 
@@ -107,7 +107,7 @@ def rig() -> Rig:
 # ---- one item ----
 
 
-def test_an_answer_ends_an_item(rig: Rig) -> None:
+def test_an_answer_ends_an_item(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
     opened = rig.requester.open_call(call, ["a"])
@@ -120,7 +120,7 @@ def test_an_answer_ends_an_item(rig: Rig) -> None:
     assert not opened.is_open
 
 
-def test_what_will_pass_is_asked_again_after_a_growing_pause(rig: Rig) -> None:
+def test_what_will_pass_is_asked_again_after_a_growing_pause(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
     rig.requester.open_call(call, ["a"])
@@ -136,7 +136,7 @@ def test_what_will_pass_is_asked_again_after_a_growing_pause(rig: Rig) -> None:
     assert call.failed == {}
 
 
-def test_what_will_not_pass_fails(rig: Rig) -> None:
+def test_what_will_not_pass_fails(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
     rig.requester.open_call(call, ["a"])
@@ -145,7 +145,7 @@ def test_what_will_not_pass_fails(rig: Rig) -> None:
     assert rig.requester.next_deadline() == NEVER
 
 
-def test_what_an_answer_leaves_out_is_asked_again(rig: Rig) -> None:
+def test_what_an_answer_leaves_out_is_asked_again(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
     opened = rig.requester.open_call(call, ["a", "b"])
@@ -159,7 +159,7 @@ def test_what_an_answer_leaves_out_is_asked_again(rig: Rig) -> None:
     assert request_of(sent).groups == ["b"]
 
 
-def test_a_broken_connection_is_followed_by_another_try(rig: Rig) -> None:
+def test_a_broken_connection_is_followed_by_another_try(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
     rig.requester.open_call(call, ["a"])
@@ -171,7 +171,9 @@ def test_a_broken_connection_is_followed_by_another_try(rig: Rig) -> None:
     assert call.done == {"a": "stable"}
 
 
-def test_an_order_is_not_repeated_when_nobody_knows_whether_it_was_carried_out(rig: Rig) -> None:
+def test_an_order_is_not_repeated_when_nobody_knows_whether_it_was_carried_out(
+    rig: RequesterRig,
+) -> None:
     rig.open(1)
     call = Ask(AnyNode(), is_repeatable=False)
     rig.requester.open_call(call, ["a"])
@@ -180,7 +182,7 @@ def test_an_order_is_not_repeated_when_nobody_knows_whether_it_was_carried_out(r
     assert "may or may not have been done" in str(call.failed["a"])
 
 
-def test_an_order_that_was_refused_for_now_is_repeated(rig: Rig) -> None:
+def test_an_order_that_was_refused_for_now_is_repeated(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), is_repeatable=False)
     rig.requester.open_call(call, ["a"])
@@ -188,7 +190,7 @@ def test_an_order_that_was_refused_for_now_is_repeated(rig: Rig) -> None:
     assert len(rig.tick(2.0)) == 1
 
 
-def test_tries_can_be_counted(rig: Rig) -> None:
+def test_tries_can_be_counted(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), max_tries=2)
     rig.requester.open_call(call, ["a"])
@@ -198,7 +200,7 @@ def test_tries_can_be_counted(rig: Rig) -> None:
     assert "a" in call.failed
 
 
-def test_a_node_without_the_api_fails_it_at_once(rig: Rig) -> None:
+def test_a_node_without_the_api_fails_it_at_once(rig: RequesterRig) -> None:
     rig.open(1, DescribeGroups=-1)
     call = Ask(AnyNode())
     rig.requester.open_call(call, ["a"])
@@ -206,7 +208,7 @@ def test_a_node_without_the_api_fails_it_at_once(rig: Rig) -> None:
     assert isinstance(call.failed["a"], UnsupportedVersionError)
 
 
-def test_what_need_not_be_sent_is_not(rig: Rig) -> None:
+def test_what_need_not_be_sent_is_not(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), needless={"a", "b"})
     rig.requester.open_call(call, ["a", "b"])
@@ -214,7 +216,7 @@ def test_what_need_not_be_sent_is_not(rig: Rig) -> None:
     assert call.done == dict.fromkeys("ab", "without asking")
 
 
-def test_what_is_held_back_waits_without_a_deadline_of_its_own(rig: Rig) -> None:
+def test_what_is_held_back_waits_without_a_deadline_of_its_own(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), held={"a"})
     rig.requester.open_call(call, ["a"], deadline=9.0)
@@ -227,7 +229,7 @@ def test_what_is_held_back_waits_without_a_deadline_of_its_own(rig: Rig) -> None
 # ---- deadlines ----
 
 
-def test_an_item_that_was_never_sent_fails_at_the_deadline(rig: Rig) -> None:
+def test_an_item_that_was_never_sent_fails_at_the_deadline(rig: RequesterRig) -> None:
     call = Ask(Leaders())
     partition = TopicPartition("t", 0)
     rig.requester.open_call(call, [partition], deadline=3.0)
@@ -239,7 +241,9 @@ def test_an_item_that_was_never_sent_fails_at_the_deadline(rig: Rig) -> None:
     assert str(error).startswith("DescribeGroups of t-0 was not sent in time; ")
 
 
-def test_an_error_at_the_deadline_names_the_last_trouble_and_the_attempts(rig: Rig) -> None:
+def test_an_error_at_the_deadline_names_the_last_trouble_and_the_attempts(
+    rig: RequesterRig,
+) -> None:
     rig.open(1)
     call = Ask(AnyNode())
     rig.requester.open_call(call, ["a"], deadline=1.5)
@@ -251,7 +255,7 @@ def test_an_error_at_the_deadline_names_the_last_trouble_and_the_attempts(rig: R
     assert "REQUEST_TIMED_OUT" in repr(error.__cause__) or error.__cause__ is not None
 
 
-def test_an_answer_after_the_deadline_is_dropped(rig: Rig) -> None:
+def test_an_answer_after_the_deadline_is_dropped(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
     rig.requester.open_call(call, ["a"], deadline=2.0)
@@ -262,7 +266,7 @@ def test_an_answer_after_the_deadline_is_dropped(rig: Rig) -> None:
     assert call.done == {}
 
 
-def test_what_must_not_end_unknown_waits_for_its_answer(rig: Rig) -> None:
+def test_what_must_not_end_unknown_waits_for_its_answer(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), waits_for_answer=True)
     rig.requester.open_call(call, ["a"], deadline=2.0)
@@ -273,7 +277,7 @@ def test_what_must_not_end_unknown_waits_for_its_answer(rig: Rig) -> None:
     assert call.done == {"a": "stable"}
 
 
-def test_it_is_not_tried_again_after_the_deadline(rig: Rig) -> None:
+def test_it_is_not_tried_again_after_the_deadline(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode(), waits_for_answer=True)
     rig.requester.open_call(call, ["a"], deadline=2.0)
@@ -287,7 +291,7 @@ def test_it_is_not_tried_again_after_the_deadline(rig: Rig) -> None:
 # ---- minds that change ----
 
 
-def test_nothing_is_heard_of_a_call_that_was_cancelled(rig: Rig) -> None:
+def test_nothing_is_heard_of_a_call_that_was_cancelled(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
     opened = rig.requester.open_call(call, ["a", "b"], deadline=9.0)
@@ -299,7 +303,9 @@ def test_nothing_is_heard_of_a_call_that_was_cancelled(rig: Rig) -> None:
     assert rig.requester.next_deadline() == NEVER
 
 
-def test_an_item_that_is_asked_about_anew_does_not_take_the_former_answer(rig: Rig) -> None:
+def test_an_item_that_is_asked_about_anew_does_not_take_the_former_answer(
+    rig: RequesterRig,
+) -> None:
     rig.open(1)
     call = Ask(AnyNode())
     opened = rig.requester.open_call(call, ["a"])
@@ -312,7 +318,7 @@ def test_an_item_that_is_asked_about_anew_does_not_take_the_former_answer(rig: R
     assert call.done == {"a": "stable"}
 
 
-def test_what_ends_while_an_answer_is_read_is_not_ended_again(rig: Rig) -> None:
+def test_what_ends_while_an_answer_is_read_is_not_ended_again(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(AnyNode())
     opened = rig.requester.open_call(call, ["a", "b"])
@@ -330,7 +336,9 @@ def test_what_ends_while_an_answer_is_read_is_not_ended_again(rig: Rig) -> None:
 # ---- beside ----
 
 
-def test_another_node_is_asked_beside_a_silent_one_and_the_first_answer_counts(rig: Rig) -> None:
+def test_another_node_is_asked_beside_a_silent_one_and_the_first_answer_counts(
+    rig: RequesterRig,
+) -> None:
     rig.open(1)
     rig.open(2)
     call = Ask(AnyNode(), beside_after=0.5)
@@ -344,7 +352,7 @@ def test_another_node_is_asked_beside_a_silent_one_and_the_first_answer_counts(r
     assert (call.done, call.failed) == ({"a": "stable"}, {})
 
 
-def test_it_has_failed_only_when_all_that_were_asked_have(rig: Rig) -> None:
+def test_it_has_failed_only_when_all_that_were_asked_have(rig: RequesterRig) -> None:
     rig.open(1)
     rig.open(2)
     call = Ask(AnyNode(), beside_after=0.5, max_tries=1)
@@ -360,7 +368,7 @@ def test_it_has_failed_only_when_all_that_were_asked_have(rig: Rig) -> None:
 # ---- targets ----
 
 
-def test_items_of_one_leader_go_in_one_request(rig: Rig) -> None:
+def test_items_of_one_leader_go_in_one_request(rig: RequesterRig) -> None:
     rig.open(1)
     rig.open(2)
     partitions = [TopicPartition("t", i) for i in range(4)]
@@ -373,7 +381,7 @@ def test_items_of_one_leader_go_in_one_request(rig: Rig) -> None:
     ]
 
 
-def test_a_leader_that_moved_is_asked_once_the_metadata_name_it(rig: Rig) -> None:
+def test_a_leader_that_moved_is_asked_once_the_metadata_name_it(rig: RequesterRig) -> None:
     rig.open(1)
     rig.open(2)
     partition = TopicPartition("t", 0)
@@ -392,7 +400,7 @@ def test_a_leader_that_moved_is_asked_once_the_metadata_name_it(rig: Rig) -> Non
     assert sent.link_id == 20
 
 
-def test_a_partition_without_a_leader_is_waited_for(rig: Rig) -> None:
+def test_a_partition_without_a_leader_is_waited_for(rig: RequesterRig) -> None:
     rig.open(1)
     call = Ask(Leaders())
     rig.requester.open_call(call, [TopicPartition("t", 0)])
@@ -401,7 +409,7 @@ def test_a_partition_without_a_leader_is_waited_for(rig: Rig) -> None:
     assert rig.requester.next_deadline() == NEVER
 
 
-def test_a_node_without_a_link_is_connected_to(rig: Rig) -> None:
+def test_a_node_without_a_link_is_connected_to(rig: RequesterRig) -> None:
     call = Ask(OneNode(2))
     rig.requester.open_call(call, [ONLY])
     assert rig.tick() == []
@@ -410,7 +418,7 @@ def test_a_node_without_a_link_is_connected_to(rig: Rig) -> None:
     assert [command.link_id for command in rig.tick()] == [20]
 
 
-def test_a_slow_call_has_a_connection_that_nobody_else_waits_for(rig: Rig) -> None:
+def test_a_slow_call_has_a_connection_that_nobody_else_waits_for(rig: RequesterRig) -> None:
     rig.open(1)
     rig.requester.open_call(Ask(OneNode(1), is_slow=True), ["slow"])
     assert rig.tick() == []
@@ -422,7 +430,7 @@ def test_a_slow_call_has_a_connection_that_nobody_else_waits_for(rig: Rig) -> No
     assert [command.link_id for command in rig.tick()] == [10]
 
 
-def test_all_nodes_are_asked_each_once(rig: Rig) -> None:
+def test_all_nodes_are_asked_each_once(rig: RequesterRig) -> None:
     rig.needs_bootstrap = True
     call = Ask(AllNodes())
     opened = rig.requester.open_call(call)
@@ -442,7 +450,7 @@ def test_all_nodes_are_asked_each_once(rig: Rig) -> None:
     assert call.done == {1: "stable", 2: "stable", 3: "stable"}
 
 
-def test_a_controller_that_has_moved_is_looked_for(rig: Rig) -> None:
+def test_a_controller_that_has_moved_is_looked_for(rig: RequesterRig) -> None:
     rig.open(1)
     rig.open(2)
     call = Ask(Controller())
@@ -460,7 +468,7 @@ def test_a_controller_that_has_moved_is_looked_for(rig: Rig) -> None:
 # ---- pauses ----
 
 
-def test_a_node_that_asks_for_a_pause_gets_it_and_another_is_asked(rig: Rig) -> None:
+def test_a_node_that_asks_for_a_pause_gets_it_and_another_is_asked(rig: RequesterRig) -> None:
     rig.open(1)
     body = answer(a=0)
     body.throttle_time_ms = 2_000
@@ -476,7 +484,7 @@ def test_a_node_that_asks_for_a_pause_gets_it_and_another_is_asked(rig: Rig) -> 
     assert [command.link_id for command in rig.tick(3.0)] == [10]
 
 
-def test_a_link_whose_fetches_are_throttled_carries_no_call_meanwhile(rig: Rig) -> None:
+def test_a_link_whose_fetches_are_throttled_carries_no_call_meanwhile(rig: RequesterRig) -> None:
     """Regression: a broker reads nothing from it, so the call waited, and its time ran."""
     link = rig.open(1)
     rig.pauses[link.key] = 3.0

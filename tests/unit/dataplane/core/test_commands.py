@@ -17,14 +17,14 @@ from kafka_fast.control.producer.producer_messages import (
     ThawQueue,
 )
 from kafka_fast.errors import DeliveryError, ErrorCode, Outcome, UsageError
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 NOT_LEADER = 6
 TOO_LARGE = 10
 OUT_OF_ORDER = 45
 
 
-def judge(rig: Rig, verdict: ProduceCommand) -> None:
+def judge(rig: ProduceRig, verdict: ProduceCommand) -> None:
     rig.carry(verdict)
     rig.turn()
 
@@ -33,7 +33,7 @@ def judge(rig: Rig, verdict: ProduceCommand) -> None:
 
 
 def test_a_queue_asks_for_its_route_once() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.route(0, 0)
     rig.send()
     rig.send()
@@ -45,13 +45,13 @@ def test_a_queue_asks_for_its_route_once() -> None:
 
 
 def test_a_queue_without_data_asks_for_no_route() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.route(0, 0)
     assert rig.wanted_routes() == []
 
 
 def test_a_route_changes_only_after_the_last_answer_from_the_old_link() -> None:
-    rig = Rig(warm=True, links=2)
+    rig = ProduceRig(warm=True, links=2)
     rig.send(b"one")
     rig.send(b"two")
     sent = rig.requests(1)
@@ -69,7 +69,7 @@ def test_a_route_changes_only_after_the_last_answer_from_the_old_link() -> None:
 
 
 def test_a_route_changed_back_takes_no_detour() -> None:
-    rig = Rig(warm=True, links=2)
+    rig = ProduceRig(warm=True, links=2)
     rig.send(b"one")
     (sent,) = rig.requests(1)
     rig.route(0, 2)
@@ -83,7 +83,7 @@ def test_a_route_changed_back_takes_no_detour() -> None:
 
 def test_a_queue_that_moves_is_reported_when_its_old_link_dies() -> None:
     """The old leader has gone: its last batches come back to a queue that has a new link."""
-    rig = Rig(links=2)
+    rig = ProduceRig(links=2)
     future = rig.send(b"one")
     assert len(rig.requests(1)) == 1
     rig.route(0, 2)
@@ -99,7 +99,7 @@ def test_a_queue_that_moves_is_reported_when_its_old_link_dies() -> None:
 
 
 def test_a_route_to_a_link_that_has_closed_meanwhile_is_asked_for_again() -> None:
-    rig = Rig(links=2)
+    rig = ProduceRig(links=2)
     rig.route(0, 0)
     rig.send(b"one")
     assert rig.wanted_routes() == [0]
@@ -112,7 +112,7 @@ def test_a_route_to_a_link_that_has_closed_meanwhile_is_asked_for_again() -> Non
 
 def test_a_move_to_a_link_that_has_closed_meanwhile_leaves_the_old_one() -> None:
     """The old leader refuses what comes to it: staying there would never end."""
-    rig = Rig(links=2)
+    rig = ProduceRig(links=2)
     rig.send(b"one")
     (sent,) = rig.requests(1)
     rig.hang_up(2)
@@ -126,7 +126,7 @@ def test_a_move_to_a_link_that_has_closed_meanwhile_leaves_the_old_one() -> None
 # ---- verdicts and thaw ----
 
 
-def frozen(rig: Rig, code: int = NOT_LEADER, records: int = 1) -> QueueReport:
+def frozen(rig: ProduceRig, code: int = NOT_LEADER, records: int = 1) -> QueueReport:
     for _ in range(records):
         rig.send_nowait(bytes(1000))
     (sent,) = rig.requests()
@@ -137,7 +137,7 @@ def frozen(rig: Rig, code: int = NOT_LEADER, records: int = 1) -> QueueReport:
 
 def test_a_topic_that_begins_again_waits_for_what_is_on_its_way_and_then_sends_one_batch() -> None:
     """The new log knows no producer: of two batches it might refuse the first, take the second."""
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     rig.send(b"to the old log")
     (old,) = rig.requests()
     rig.restart_topic("t")
@@ -159,7 +159,7 @@ def test_a_topic_that_begins_again_waits_for_what_is_on_its_way_and_then_sends_o
 
 
 def test_a_topic_that_begins_again_ends_the_pauses_that_the_old_one_had() -> None:
-    rig = Rig(warm=True, partitions=2)
+    rig = ProduceRig(warm=True, partitions=2)
     other = rig.add_topic("other", 1)
     rig.route(other.start, 1)
     futures = [rig.send(b"one"), rig.send(b"two", topic="other")]
@@ -176,7 +176,7 @@ def test_a_topic_that_begins_again_ends_the_pauses_that_the_old_one_had() -> Non
 
 
 def test_records_go_to_the_first_partitions_only_and_the_queues_of_the_others_stay() -> None:
-    rig = Rig(partitions=3)
+    rig = ProduceRig(partitions=3)
     lost = rig.send(b"lost", partition=2)
     rig.queues.set_partition_count("t", 2)
     with pytest.raises(UsageError, match="partitions 0 to 1, not 2"):
@@ -198,7 +198,7 @@ def test_records_go_to_the_first_partitions_only_and_the_queues_of_the_others_st
 
 
 def test_the_partition_of_records_without_a_key_is_chosen_anew_if_it_is_gone() -> None:
-    rig = Rig(partitions=8, batch_size=100)
+    rig = ProduceRig(partitions=8, batch_size=100)
     for _ in range(20):
         rig.queues.set_partition_count("t", 8)
         rig.accumulator.send_nowait("t", b"v" * 300_000)  # another partition is drawn each time
@@ -213,7 +213,7 @@ def test_the_partition_of_records_without_a_key_is_chosen_anew_if_it_is_gone() -
 
 
 def test_a_frozen_queue_sends_nothing_until_it_is_thawed() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     report = frozen(rig)
     rig.send(b"next")
     assert rig.requests() == []
@@ -226,7 +226,7 @@ def test_a_frozen_queue_sends_nothing_until_it_is_thawed() -> None:
 
 
 def test_single_means_one_in_flight_until_the_next_success() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     report = frozen(rig)
     rig.send(b"next")
     rig.thaw(report, single=True)
@@ -250,7 +250,7 @@ def test_single_means_one_in_flight_until_the_next_success() -> None:
     ],
 )
 def test_a_stale_verdict_does_nothing(verdict: Callable[[BatchRow], ProduceCommand]) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     report = frozen(rig, records=2)
     stale = report.batches[0]._replace(generation=report.queue.generation - 1)
     judge(rig, verdict(stale))
@@ -263,7 +263,7 @@ def test_a_stale_verdict_does_nothing(verdict: Callable[[BatchRow], ProduceComma
 
 
 def test_a_second_failure_makes_the_first_verdict_stale() -> None:
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     rig.send(b"one")
     first = rig.requests()[0]
     rig.send(b"two")
@@ -277,7 +277,7 @@ def test_a_second_failure_makes_the_first_verdict_stale() -> None:
 
 
 def test_success_by_verdict_completes_at_the_given_offset() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     future = rig.send()
     (sent,) = rig.requests()
     rig.answer(sent, {0: 46})
@@ -288,7 +288,7 @@ def test_success_by_verdict_completes_at_the_given_offset() -> None:
 
 
 def test_failure_by_verdict_tells_its_outcome() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     future = rig.send()
     (sent,) = rig.requests()
     rig.answer(sent, {0: ErrorCode.INVALID_RECORD})
@@ -303,7 +303,7 @@ def test_failure_by_verdict_tells_its_outcome() -> None:
 
 
 def test_renumbering_closes_the_gap_behind_a_rejected_batch() -> None:
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     sent = []
     for number in range(3):
         rig.send(b"%d" % number)
@@ -327,7 +327,7 @@ def test_renumbering_closes_the_gap_behind_a_rejected_batch() -> None:
 
 
 def test_renumbering_with_a_new_epoch_begins_at_zero() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     sent = []
     for number in range(2):
         rig.send(b"%d" % number)
@@ -349,7 +349,7 @@ def test_renumbering_with_a_new_epoch_begins_at_zero() -> None:
 
 
 def test_a_split_batch_keeps_order_sequences_and_futures() -> None:
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     futures = [rig.send(b"%03d" % number + bytes(400)) for number in range(10)]
     rig.turner.begin_flush()
     (sent,) = rig.requests()
@@ -374,7 +374,7 @@ def test_a_split_batch_keeps_order_sequences_and_futures() -> None:
 
 
 def test_a_piece_that_fails_takes_only_its_own_records_with_it() -> None:
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     futures = [rig.send(bytes(400)) for _ in range(8)]
     rig.turner.begin_flush()
     (sent,) = rig.requests()
@@ -405,7 +405,7 @@ def test_a_piece_that_fails_takes_only_its_own_records_with_it() -> None:
 
 
 def test_a_batch_of_one_record_cannot_be_split_and_fails() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     future = rig.send(bytes(400))
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
@@ -417,7 +417,7 @@ def test_a_batch_of_one_record_cannot_be_split_and_fails() -> None:
 
 def test_a_batch_that_cannot_be_split_leaves_no_gap() -> None:
     """Regression: what came behind it kept its sequence, and the broker refused all of it."""
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     sent = []
     for value in (b"one", b"two", b"three"):
         rig.send_nowait(value)
@@ -433,7 +433,7 @@ def test_a_batch_that_cannot_be_split_leaves_no_gap() -> None:
 
 
 def test_children_of_children_complete_their_ancestor() -> None:
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     futures = [rig.send(b"%d" % number + bytes(400)) for number in range(8)]
     rig.turner.begin_flush()
     (sent,) = rig.requests()
@@ -463,7 +463,7 @@ def test_children_of_children_complete_their_ancestor() -> None:
 
 
 def test_failing_a_queue_leaves_what_is_in_flight_alone() -> None:
-    rig = Rig(max_in_flight=1)
+    rig = ProduceRig(max_in_flight=1)
     flying = rig.send(b"flying")
     (sent,) = rig.requests()
     waiting = rig.send(b"waiting")
@@ -488,7 +488,7 @@ def test_failing_a_queue_leaves_what_is_in_flight_alone() -> None:
 def test_what_came_back_is_given_up_with_what_is_known_of_it(
     closes: bool, code: ErrorCode, expected: Outcome
 ) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     refused = rig.send(b"refused")
     (sent,) = rig.requests()
     rig.answer(sent, {0: code})
@@ -504,7 +504,7 @@ def test_what_came_back_is_given_up_with_what_is_known_of_it(
 
 def test_the_parts_of_what_may_be_written_may_be_written() -> None:
     """A batch timed out; then it was found too large, and split for there is no producer id."""
-    rig = Rig(idempotent=False)
+    rig = ProduceRig(idempotent=False)
     futures = [rig.send(bytes(1000)) for _ in range(2)]
     (sent,) = rig.requests()
     rig.answer(sent, {0: ErrorCode.REQUEST_TIMED_OUT})
@@ -523,7 +523,7 @@ def test_the_parts_of_what_may_be_written_may_be_written() -> None:
     ("first", "queue_ids"), [(1, range(3, 5)), (2, range(2, 4)), (2, range(4, 6)), (0, range(3, 5))]
 )
 def test_queue_ids_that_were_counted_otherwise_are_refused(first: int, queue_ids: range) -> None:
-    rig = Rig(partitions=2)
+    rig = ProduceRig(partitions=2)
     rig.add_topic("other", 1)
     with pytest.raises(UsageError, match="has 2 of 3 queues"):
         rig.queues.set_partitions("t", first, queue_ids)

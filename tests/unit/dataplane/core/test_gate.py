@@ -6,7 +6,7 @@ import pytest
 
 from kafka_fast.control.messages import GateShut, LinkClosed, RawResponse
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig, part
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 IDLE = 8
 FOREVER = 0.0
@@ -18,7 +18,7 @@ def raw(text: bytes) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
-def sent(rig: Rig | FetchRig, link_id: int = 1) -> list[tuple[int, bytes]]:
+def sent(rig: ProduceRig | FetchRig, link_id: int = 1) -> list[tuple[int, bytes]]:
     """Return the correlation ids and texts of the raw requests since the last call."""
     rig.turn()
     data, frames = rig.links[link_id].take_sent(), []
@@ -29,19 +29,19 @@ def sent(rig: Rig | FetchRig, link_id: int = 1) -> list[tuple[int, bytes]]:
     return frames
 
 
-def answer(rig: Rig | FetchRig, correlation_id: int, body: bytes = b"") -> None:
+def answer(rig: ProduceRig | FetchRig, correlation_id: int, body: bytes = b"") -> None:
     size = (4 + len(body)).to_bytes(4, "big")
     rig.links[1].arrive(size + correlation_id.to_bytes(4, "big") + body)
     rig.turn()
 
 
-def is_quiet(rig: Rig | FetchRig) -> bool:
+def is_quiet(rig: ProduceRig | FetchRig) -> bool:
     """Tell whether the data plane sleeps: nothing has it turn in a circle."""
     until = rig.turn()
     return until == 0.0 or until > rig.machine.now
 
 
-def shut(rig: Rig | FetchRig) -> None:
+def shut(rig: ProduceRig | FetchRig) -> None:
     """Shut the gate of link 1 now."""
     rig.open_gate(1, rig.machine.now + 1.0)
     rig.turn()
@@ -50,7 +50,7 @@ def shut(rig: Rig | FetchRig) -> None:
 
 
 def test_a_gate_shuts_at_its_time_and_says_so_once() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.open_gate(1, 5.0)
     assert rig.turn() == 5.0
     rig.advance(4.9)
@@ -63,7 +63,7 @@ def test_a_gate_shuts_at_its_time_and_says_so_once() -> None:
 
 
 def test_requests_in_flight_are_answered_first() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.send_raw(1, 7, raw(b"before"), 30.0)
     assert sent(rig) == [(0, b"before")]
     shut(rig)
@@ -74,7 +74,7 @@ def test_requests_in_flight_are_answered_first() -> None:
 
 
 def test_raw_requests_wait_in_order_and_a_login_passes() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     shut(rig)
     for token, text in ((7, b"one"), (8, b"two"), (9, b"three")):
         rig.send_raw(1, token, raw(text), 5.0)
@@ -94,7 +94,7 @@ def test_raw_requests_wait_in_order_and_a_login_passes() -> None:
 
 
 def test_batches_wait_in_their_queues() -> None:
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     shut(rig)
     futures = [rig.send(b"a"), rig.send(b"b")]
     assert rig.requests() == []
@@ -109,7 +109,7 @@ def test_batches_wait_in_their_queues() -> None:
 
 
 def test_batches_that_linger_do_not_keep_the_plane_awake() -> None:
-    rig = Rig(warm=True, linger=0.5)
+    rig = ProduceRig(warm=True, linger=0.5)
     shut(rig)
     rig.send(b"a")
     for _ in range(5):
@@ -121,7 +121,7 @@ def test_batches_that_linger_do_not_keep_the_plane_awake() -> None:
 
 
 def test_records_for_another_link_go_on() -> None:
-    rig = Rig(partitions=2, links=2, warm=True)
+    rig = ProduceRig(partitions=2, links=2, warm=True)
     rig.route(1, 2)
     rig.turn()
     shut(rig)
@@ -132,7 +132,7 @@ def test_records_for_another_link_go_on() -> None:
 
 
 def test_requests_without_an_answer_are_written_first() -> None:
-    rig = Rig(acks_zero=True, idempotent=False, choppiness=0)
+    rig = ProduceRig(acks_zero=True, idempotent=False, choppiness=0)
     rig.links[1].fill()
     rig.send(b"a")
     rig.turner.turn()
@@ -180,7 +180,7 @@ def test_heartbeats_wait_and_do_not_keep_the_plane_awake() -> None:
 
 @pytest.mark.parametrize("in_flight", [False, True])
 def test_the_end_of_the_link_ends_what_waits(in_flight: bool) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     if in_flight:
         rig.send_raw(1, 6, raw(b"before"), 30.0)
         rig.turn()
@@ -197,7 +197,7 @@ def test_the_end_of_the_link_ends_what_waits(in_flight: bool) -> None:
 
 
 def test_a_login_that_is_not_answered_ends_the_link() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     shut(rig)
     rig.send_raw(1, 0, raw(b"login"), 5.0, True)
     rig.turn()
@@ -207,7 +207,7 @@ def test_a_login_that_is_not_answered_ends_the_link() -> None:
 
 
 def test_a_login_is_no_use_of_an_idle_link() -> None:
-    rig = Rig(max_idle=10.0)
+    rig = ProduceRig(max_idle=10.0)
     rig.open_gate(1, 8.0)
     rig.advance(8.0)
     assert len(rig.take(GateShut)) == 1
@@ -224,7 +224,7 @@ def test_a_login_is_no_use_of_an_idle_link() -> None:
 
 
 def test_a_link_that_is_used_behind_its_gate_is_not_idle() -> None:
-    rig = Rig(max_idle=10.0)
+    rig = ProduceRig(max_idle=10.0)
     rig.open_gate(1, 8.0)
     rig.advance(8.0)
     rig.send_raw(1, 7, raw(b"one"), 5.0)
@@ -237,7 +237,7 @@ def test_a_link_that_is_used_behind_its_gate_is_not_idle() -> None:
 
 
 def test_a_gate_shuts_again() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     for _ in range(3):
         shut(rig)
         assert len(rig.take(GateShut)) == 1
@@ -247,7 +247,7 @@ def test_a_gate_shuts_again() -> None:
 
 
 def test_the_debug_ring_names_the_gate() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     shut(rig)
     rig.open_gate(1, FOREVER)
     rig.turn()

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_fast.control.messages import HeartbeatsEnded, RawResponse
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 TOKEN, BETWEEN = 9, 10
 PERIOD = 3.0
@@ -226,7 +226,7 @@ def test_the_first_may_wait() -> None:
 
 
 def test_a_client_that_fetches_nothing_keeps_heartbeats() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.plane.set_alive_until(10.0)
     rig.start_heartbeats(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT)
     for correlation_id in range(3):

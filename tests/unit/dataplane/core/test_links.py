@@ -15,7 +15,7 @@ from kafka_fast.control.messages import LinkClosed, RawResponse
 from kafka_fast.testing._memory import MemoryLink
 from kafka_fast.testing._tls_stand_in import TlsStandIn
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig, answer_to, batch, part
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 LINK = 2
 TOKEN = 7
@@ -32,7 +32,7 @@ def answer(correlation_id: int, size: int) -> bytes:
     return size.to_bytes(4, "big") + correlation_id.to_bytes(4, "big") + bytes(size - 4)
 
 
-def run(rig: Rig | FetchRig) -> float:
+def run(rig: ProduceRig | FetchRig) -> float:
     """Turn until the data plane sleeps; returns when it wants to turn again."""
     for _ in range(TURNS_MAX):
         until = rig.turner.turn()
@@ -43,12 +43,12 @@ def run(rig: Rig | FetchRig) -> float:
     raise AssertionError("the data plane does not sleep any more")
 
 
-def responses(rig: Rig) -> list[tuple[int, Any]]:
+def responses(rig: ProduceRig) -> list[tuple[int, Any]]:
     """Return token and frame of the answers that came up."""
     return [(event.token, event.frame) for event in rig.events if isinstance(event, RawResponse)]
 
 
-def layered(rig: Rig | FetchRig, layer: TlsStandIn) -> MemoryLink:
+def layered(rig: ProduceRig | FetchRig, layer: TlsStandIn) -> MemoryLink:
     """Return a further link, under a layer."""
     rig.machine.advance(1.0)
     link = rig.links[LINK] = MemoryLink(LINK, LINK, 0, 1, layer)
@@ -58,7 +58,7 @@ def layered(rig: Rig | FetchRig, layer: TlsStandIn) -> MemoryLink:
 
 @pytest.mark.parametrize("read_bytes", [1, 7, 100])
 def test_what_waits_inside_the_layer_is_read_to_its_end(read_bytes: int) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     layer = TlsStandIn(record_bytes=1 << 20, read_bytes=read_bytes)
     link = layered(rig, layer)
     rig.send_raw(LINK, TOKEN, request(), 30.0)
@@ -84,7 +84,7 @@ def test_a_fetch_answer_inside_the_layer_is_read_to_its_end() -> None:
 
 
 def test_the_end_behind_what_waits_inside_is_seen() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     link = layered(rig, TlsStandIn(record_bytes=1 << 20, read_bytes=1))
     rig.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
@@ -96,7 +96,7 @@ def test_the_end_behind_what_waits_inside_is_seen() -> None:
 
 
 def test_a_read_that_must_write_first_goes_on_when_it_can() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     link = layered(rig, TlsStandIn(record_bytes=1 << 20, read_bytes=100, answer_every=1))
     rig.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
@@ -111,7 +111,7 @@ def test_a_read_that_must_write_first_goes_on_when_it_can() -> None:
 
 
 def test_a_read_that_must_write_first_takes_no_turn_for_bytes_that_come_meanwhile() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     link = layered(rig, TlsStandIn(record_bytes=100, read_bytes=100, answer_every=1))
     rig.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
@@ -125,7 +125,7 @@ def test_a_read_that_must_write_first_takes_no_turn_for_bytes_that_come_meanwhil
 
 
 def test_a_write_that_must_read_first_goes_on_when_it_can() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     layer = TlsStandIn(record_bytes=1 << 20, read_bytes=100)
     link = layered(rig, layer)
     run(rig)
@@ -145,7 +145,7 @@ def test_a_write_that_must_read_first_goes_on_when_it_can() -> None:
 
 
 def test_a_failure_ends_a_read_that_waits_to_write() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     link = layered(rig, TlsStandIn(record_bytes=1 << 20, read_bytes=100, answer_every=1))
     rig.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)

@@ -21,7 +21,7 @@ from kafka_fast.net._transport_carrier import carry_transport
 from kafka_fast.net.core.client_carrier import TransportConstructors
 from kafka_fast.producer._produce_carrier import carry_produce
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 ROOT = Path(__file__).parents[4]
 MAKER = runpy.run_path(str(ROOT / "src_c" / "make_commands.py"))
@@ -100,7 +100,7 @@ def test_a_field_that_has_no_form_in_c_stops_the_build(tmp_path: Path) -> None:
 
 
 def test_a_command_of_another_side_is_not_carried() -> None:
-    rig, fetching = Rig(), FetchRig()
+    rig, fetching = ProduceRig(), FetchRig()
     thaw: Any = produce.ThawQueue(0, 1, 0.0, False)
     stop: Any = fetch.StopStream(0, 0)
     with pytest.raises(KeyError):
@@ -112,7 +112,7 @@ def test_a_command_of_another_side_is_not_carried() -> None:
 
 
 def test_a_field_that_does_not_fit_leaves_no_command() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     with pytest.raises(OverflowError):
         rig.carry(produce.SetProducerId(1 << 40, 1 << 20))
     rig.send()

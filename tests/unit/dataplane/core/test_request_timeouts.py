@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.control.messages import LinkClosed, RawResponse
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 LINK = 1
 SLOW, QUICK = 7, 8
@@ -20,7 +20,7 @@ def answer(correlation_id: int) -> bytes:
     return (8).to_bytes(4, "big") + correlation_id.to_bytes(4, "big") + bytes(4)
 
 
-def closed(rig: Rig) -> bool:
+def closed(rig: ProduceRig) -> bool:
     return any(isinstance(event, LinkClosed) for event in rig.events)
 
 
@@ -30,7 +30,7 @@ def test_a_request_behind_a_slow_one_has_its_time_from_the_slow_ones_answer_on()
     The SyncGroup waits at the broker for the leader's, longer than request.timeout.ms. Until then
     the broker answers nothing that comes after it on this connection.
     """
-    rig = Rig()
+    rig = ProduceRig()
     rig.send_raw(LINK, SLOW, request(), 10 * TIMEOUT)
     rig.send_raw(LINK, QUICK, request(), TIMEOUT)
     rig.turn()
@@ -45,7 +45,7 @@ def test_a_request_behind_a_slow_one_has_its_time_from_the_slow_ones_answer_on()
 
 
 def test_a_request_behind_an_answered_one_is_given_its_own_time_and_no_more() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.send_raw(LINK, SLOW, request(), 10 * TIMEOUT)
     rig.send_raw(LINK, QUICK, request(), TIMEOUT)
     rig.turn()

@@ -6,20 +6,20 @@ import pytest
 
 from kafka_fast.control.messages import LinkClosed
 from kafka_fast.errors import KafkaTimeoutError
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 PACE = 100e-6
 
 
 def test_without_a_linger_a_record_leaves_at_once() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.send(b"one")
     (sent,) = rig.requests()
     assert sent.values() == [b"one"]
 
 
 def test_a_batch_lingers_until_its_time_and_no_longer() -> None:
-    rig = Rig(linger=0.005)
+    rig = ProduceRig(linger=0.005)
     rig.send(b"one")
     opened = rig.machine.now
     until = rig.turn()
@@ -34,7 +34,7 @@ def test_a_batch_lingers_until_its_time_and_no_longer() -> None:
 
 
 def test_a_batch_of_batch_size_leaves_before_its_linger_is_over() -> None:
-    rig = Rig(linger=3600.0, batch_size=1000)
+    rig = ProduceRig(linger=3600.0, batch_size=1000)
     rig.send(bytes(800))
     assert rig.requests() == []
     rig.machine.take_data_wake()
@@ -45,7 +45,7 @@ def test_a_batch_of_batch_size_leaves_before_its_linger_is_over() -> None:
 
 
 def test_a_flush_sends_what_lingers_and_wakes_the_data_plane() -> None:
-    rig = Rig(linger=3600.0, partitions=3)
+    rig = ProduceRig(linger=3600.0, partitions=3)
     for partition in range(3):
         rig.send(b"v", partition)
     assert rig.requests() == []
@@ -61,7 +61,7 @@ def test_a_flush_sends_what_lingers_and_wakes_the_data_plane() -> None:
 
 
 def test_a_record_sent_during_a_flush_does_not_linger() -> None:
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     rig.turner.begin_flush()
     rig.send(b"late")
     (sent,) = rig.requests()
@@ -69,7 +69,7 @@ def test_a_record_sent_during_a_flush_does_not_linger() -> None:
 
 
 def test_who_waits_for_a_batch_makes_it_leave_alone() -> None:
-    rig = Rig(linger=3600.0, partitions=2)
+    rig = ProduceRig(linger=3600.0, partitions=2)
     rig.send(b"other", 1)
     future = rig.send(b"waited for", 0)
     assert rig.requests() == []
@@ -80,7 +80,7 @@ def test_who_waits_for_a_batch_makes_it_leave_alone() -> None:
 
 
 def test_a_batch_grows_to_256_kib_and_further_records_go_into_the_next() -> None:
-    rig = Rig(warm=True, linger=3600.0, batch_size=16_384)
+    rig = ProduceRig(warm=True, linger=3600.0, batch_size=16_384)
     for _ in range(300):
         rig.send_nowait(bytes(1000))
     (full,) = rig.requests()
@@ -91,14 +91,14 @@ def test_a_batch_grows_to_256_kib_and_further_records_go_into_the_next() -> None
 
 
 def test_a_larger_batch_size_is_what_a_batch_grows_to() -> None:
-    rig = Rig(linger=3600.0, batch_size=1 << 20)
+    rig = ProduceRig(linger=3600.0, batch_size=1 << 20)
     for _ in range(600):
         rig.send_nowait(bytes(1000))
     assert rig.requests() == []
 
 
 def test_a_request_has_one_batch_of_each_partition() -> None:
-    rig = Rig(warm=True, linger=3600.0, partitions=2)
+    rig = ProduceRig(warm=True, linger=3600.0, partitions=2)
     for _ in range(900):
         rig.send_nowait(bytes(1000), 0)
     rig.send_nowait(b"small", 1)
@@ -112,7 +112,7 @@ def test_a_request_has_one_batch_of_each_partition() -> None:
 
 
 def test_requests_are_filled_up_to_the_coalesce_limit() -> None:
-    rig = Rig(linger=3600.0, partitions=8, coalesce_bytes=350_000)
+    rig = ProduceRig(linger=3600.0, partitions=8, coalesce_bytes=350_000)
     for partition in range(8):
         for _ in range(100):
             rig.send_nowait(bytes(1000), partition)
@@ -124,7 +124,7 @@ def test_requests_are_filled_up_to_the_coalesce_limit() -> None:
 
 
 def test_a_batch_larger_than_the_coalesce_limit_goes_alone() -> None:
-    rig = Rig(partitions=2, coalesce_bytes=1000, linger=3600.0)
+    rig = ProduceRig(partitions=2, coalesce_bytes=1000, linger=3600.0)
     rig.send(bytes(5000), 0)
     rig.send(bytes(5000), 1)
     rig.turner.begin_flush()
@@ -132,7 +132,7 @@ def test_a_batch_larger_than_the_coalesce_limit_goes_alone() -> None:
 
 
 def test_the_window_is_never_overrun_and_goes_on_with_each_answer() -> None:
-    rig = Rig(warm=True, max_in_flight=2)
+    rig = ProduceRig(warm=True, max_in_flight=2)
     sent = []
     for number in range(4):
         rig.send(b"%d" % number)
@@ -149,7 +149,7 @@ def test_the_window_is_never_overrun_and_goes_on_with_each_answer() -> None:
 @pytest.mark.parametrize("max_in_flight", [1, 5])
 def test_without_acks_the_window_goes_on_with_each_write(max_in_flight: int) -> None:
     """Regression: batches behind a full window stood still until something else woke the plane."""
-    rig = Rig(acks_zero=True, idempotent=False, max_in_flight=max_in_flight)
+    rig = ProduceRig(acks_zero=True, idempotent=False, max_in_flight=max_in_flight)
     values = [b"%d" % number + bytes(200_000) for number in range(3 * max_in_flight)]
     for value in values:  # each in a batch of its own
         rig.send_nowait(value)
@@ -161,7 +161,7 @@ def test_without_acks_the_window_goes_on_with_each_write(max_in_flight: int) -> 
 
 
 def test_after_many_records_the_link_waits_before_the_next_request() -> None:
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     for _ in range(40):
         rig.send_nowait(b"v")
     assert len(rig.requests()) == 1
@@ -174,7 +174,7 @@ def test_after_many_records_the_link_waits_before_the_next_request() -> None:
 
 
 def test_pacing_does_not_hold_up_a_flush() -> None:
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     for _ in range(40):
         rig.send_nowait(b"v")
     assert len(rig.requests()) == 1
@@ -184,7 +184,7 @@ def test_pacing_does_not_hold_up_a_flush() -> None:
 
 
 def test_a_throttled_link_is_silent_until_then_and_its_batches_complete() -> None:
-    rig = Rig(max_in_flight=5)
+    rig = ProduceRig(max_in_flight=5)
     first = rig.send(b"one")
     (sent,) = rig.requests()
     rig.answer(sent, throttle_ms=500)
@@ -201,7 +201,7 @@ def test_a_throttled_link_is_silent_until_then_and_its_batches_complete() -> Non
 
 def test_the_time_of_requests_in_flight_does_not_run_while_the_broker_throttles() -> None:
     """Regression: the link was closed for an answer that the broker had announced for later."""
-    rig = Rig(warm=True, batch_size=1, request_timeout=30.0)
+    rig = ProduceRig(warm=True, batch_size=1, request_timeout=30.0)
     rig.send(b"one")
     (first,) = rig.requests()
     rig.send(b"two")
@@ -217,7 +217,7 @@ def test_the_time_of_requests_in_flight_does_not_run_while_the_broker_throttles(
 
 
 def test_a_pause_that_another_requests_answer_announces_holds_for_produce() -> None:
-    rig = Rig(warm=True, batch_size=1, request_timeout=30.0)
+    rig = ProduceRig(warm=True, batch_size=1, request_timeout=30.0)
     rig.send(b"one")
     (sent,) = rig.requests()
     rig.pause_link(1, 50.0)
@@ -233,7 +233,7 @@ def test_a_pause_that_another_requests_answer_announces_holds_for_produce() -> N
 
 
 def test_a_broker_cannot_silence_the_client_for_ever() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.send()
     (sent,) = rig.requests()
     rig.answer(sent, throttle_ms=2**31 - 1)
@@ -244,7 +244,7 @@ def test_a_broker_cannot_silence_the_client_for_ever() -> None:
 
 
 def test_while_its_links_are_throttled_news_of_partitions_without_one_are_heard() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.send()
     (sent,) = rig.requests()
     rig.answer(sent, throttle_ms=50_000)
@@ -257,7 +257,7 @@ def test_while_its_links_are_throttled_news_of_partitions_without_one_are_heard(
 
 
 def test_batches_grow_while_the_window_of_a_slow_link_is_full() -> None:
-    rig = Rig(max_in_flight=1)
+    rig = ProduceRig(max_in_flight=1)
     rig.send()
     (sent,) = rig.requests()
     rig.machine.advance(rig.machine.now + 0.02)  # a round trip above 2 ms
@@ -273,7 +273,7 @@ def test_batches_grow_while_the_window_of_a_slow_link_is_full() -> None:
 
 
 def test_nothing_leaves_before_there_is_a_producer_id() -> None:
-    rig = Rig(with_producer_id=False)
+    rig = ProduceRig(with_producer_id=False)
     rig.send()
     assert rig.requests() == []
     rig.set_producer_id(9, 0)
@@ -282,7 +282,7 @@ def test_nothing_leaves_before_there_is_a_producer_id() -> None:
 
 
 def test_a_new_producer_id_is_taken_when_nothing_of_the_partition_is_in_flight() -> None:
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     rig.send()
     (first,) = rig.requests()
     rig.set_producer_id(9, 0)
@@ -306,7 +306,7 @@ def test_what_may_be_written_is_sent_again_alone_batch_by_batch() -> None:
     batches, so it would not recognise the second one any more.
     """
     timed_out = 7
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     sent = []
     for _ in range(2):
         rig.send()
@@ -325,7 +325,7 @@ def test_what_may_be_written_is_sent_again_alone_batch_by_batch() -> None:
 
 
 def test_a_blocked_caller_makes_everything_leave() -> None:
-    rig = Rig(linger=3600.0, buffer_memory=65_536, partitions=4)
+    rig = ProduceRig(linger=3600.0, buffer_memory=65_536, partitions=4)
     for partition in range(4):
         rig.send(b"v", partition)
     assert rig.requests() == []
@@ -337,7 +337,7 @@ def test_a_blocked_caller_makes_everything_leave() -> None:
 
 def test_a_record_that_buffer_memory_can_just_hold_is_taken() -> None:
     """Slabs come in powers of two: rounding up must not make a record impossible."""
-    rig = Rig(buffer_memory=700_000)
+    rig = ProduceRig(buffer_memory=700_000)
     rig.send(bytes(600_000))
     (sent,) = rig.requests()
     rig.answer(sent)
@@ -346,7 +346,7 @@ def test_a_record_that_buffer_memory_can_just_hold_is_taken() -> None:
 
 
 def test_a_batch_grows_by_what_is_left_of_buffer_memory() -> None:
-    rig = Rig(buffer_memory=81_920, linger=3600.0, partitions=2)
+    rig = ProduceRig(buffer_memory=81_920, linger=3600.0, partitions=2)
     rig.send_nowait(bytes(30_000), 0)
     rig.send_nowait(bytes(15_000), 1)
     rig.send_nowait(bytes(15_000), 1)

@@ -6,13 +6,13 @@ import pytest
 
 from kafka_fast.control.producer.producer_messages import CompleteBatch
 from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 
 TIMEOUT = 2.0
 
 
-def expiring(**settings: object) -> Rig:
-    return Rig(delivery_timeout=TIMEOUT, request_timeout=30.0, **settings)
+def expiring(**settings: object) -> ProduceRig:
+    return ProduceRig(delivery_timeout=TIMEOUT, request_timeout=30.0, **settings)
 
 
 def outcome(future: object) -> Outcome:
@@ -137,7 +137,7 @@ def test_only_what_is_overdue_expires() -> None:
 
 @pytest.mark.parametrize("acks_zero", [False, True])
 def test_a_request_without_an_answer_closes_its_link_in_time(acks_zero: bool) -> None:
-    rig = Rig(request_timeout=1.0, acks_zero=acks_zero, idempotent=not acks_zero)
+    rig = ProduceRig(request_timeout=1.0, acks_zero=acks_zero, idempotent=not acks_zero)
     future = rig.send()
     assert len(rig.requests()) == 1
     assert future.done() is acks_zero

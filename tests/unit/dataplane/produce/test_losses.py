@@ -23,7 +23,7 @@ from kafka_fast.sending._observers import (
 )
 from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from tests.unit.dataplane.lost import lost_count
-from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.rig import ProduceRig
 from tests.unit.sending.test_delivery import fail_all, report_nothing, succeed
 
 
@@ -51,7 +51,7 @@ def counting_handler() -> Any:
     logger.removeHandler(handler)
 
 
-def interrupted(rig: Rig, *, times: int = 1) -> None:
+def interrupted(rig: ProduceRig, *, times: int = 1) -> None:
     """Have the next errors that are made of a failure interrupted by Ctrl-C."""
     left = iter(range(times))
 
@@ -71,7 +71,7 @@ class Caller:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.rig = Rig(client_id="c")
+        self.rig = ProduceRig(client_id="c")
         self.bulk = BulkAccumulator(self.rig.queues, max_block=1e-6)
         self.kept: list[Any] = []
         self.bulks: list[Any] = []
@@ -157,7 +157,7 @@ def test_every_failure_is_told_once(seed: int, told: Counting) -> None:
 
 
 def test_what_the_end_has_told_is_not_told_by_handles_that_go(told: Counting) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     futures = [rig.send() for _ in range(3)]
     fail_all(rig)
     assert log_finally(rig.queues, True)
@@ -170,7 +170,7 @@ def test_what_the_end_has_told_is_not_told_by_handles_that_go(told: Counting) ->
 
 
 def test_a_future_that_a_loop_awaits_has_asked(told: Counting) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     asked, unread = rig.send(), rig.send()
     asked.add_done_callback(lambda future: None)
     fail_all(rig)
@@ -181,7 +181,7 @@ def test_a_future_that_a_loop_awaits_has_asked(told: Counting) -> None:
 
 
 def test_rows_that_found_no_room_count_until_they_are_read(told: Counting) -> None:
-    rig = Rig()
+    rig = ProduceRig()
     bulk = BulkAccumulator(rig.queues, max_block=1e-6)
     read, unread = (bulk.send_many("t", [b"a", bytes(2 << 20)]) for _ in range(2))
     succeed(rig)
@@ -195,9 +195,9 @@ def test_rows_that_found_no_room_count_until_they_are_read(told: Counting) -> No
 # ---- in single steps ----
 
 
-def prepared() -> Rig:
+def prepared() -> ProduceRig:
     """Return a rig with batches that have ended, of all kinds, and that nobody has collected."""
-    rig = Rig(linger=0.0)
+    rig = ProduceRig(linger=0.0)
     bulk = BulkAccumulator(rig.queues, max_block=1e-6)
     rig.kept = [rig.send(), bulk.send_many("t", [b"v"] * 5)]  # type: ignore[attr-defined]
     rig.send_nowait()

@@ -20,7 +20,15 @@ from kafka_fast.protocol.apis.records.produce import (
     ProduceResponse,
 )
 from kafka_fast.record import Codec, Record, codecs_available
-from tests.unit.dataplane.rig import EPOCH, PRODUCER_ID, UNIX_MS, Rig, Sent, encode, response_to
+from tests.unit.dataplane.rig import (
+    EPOCH,
+    PRODUCER_ID,
+    UNIX_MS,
+    ProduceRig,
+    Sent,
+    encode,
+    response_to,
+)
 
 VERSIONS = (3, 8, 9, 12, 13)
 FIRST_WITH_LOG_START = 5
@@ -28,13 +36,13 @@ FIRST_WITH_MESSAGES = 8
 FIRST_WITH_LEADERS = 10
 
 
-def closing(rig: Rig) -> list[CloseReason]:
+def closing(rig: ProduceRig) -> list[CloseReason]:
     return [event.reason for event in rig.take(LinkClosed)]
 
 
-def in_flight(version: int, partitions: int = 2) -> tuple[Rig, Sent]:
+def in_flight(version: int, partitions: int = 2) -> tuple[ProduceRig, Sent]:
     """One request with a batch for each partition."""
-    rig = Rig(version=version, partitions=partitions, linger=3600.0)
+    rig = ProduceRig(version=version, partitions=partitions, linger=3600.0)
     for partition in range(partitions):
         rig.send_nowait(b"v%d" % partition, partition)
     rig.turner.begin_flush()
@@ -48,7 +56,7 @@ def in_flight(version: int, partitions: int = 2) -> tuple[Rig, Sent]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_requests_are_what_the_table_codec_reads(version: int) -> None:
-    rig = Rig(version=version, partitions=2, linger=3600.0)
+    rig = ProduceRig(version=version, partitions=2, linger=3600.0)
     first = rig.add_topic("u", 1)
     rig.route(first[0], 1)
     headers = [("h", b"x"), ("null", None)]
@@ -82,7 +90,7 @@ def test_requests_are_what_the_table_codec_reads(version: int) -> None:
 
 def test_topics_stand_in_a_request_in_the_order_of_their_first_use() -> None:
     """Never by address: a simulated run must have the same bytes again."""
-    rig = Rig(linger=3600.0)
+    rig = ProduceRig(linger=3600.0)
     names = [f"topic-{number}" for number in range(20)]
     for name in names:
         rig.route(rig.add_topic(name, 1)[0], 1)
@@ -95,7 +103,7 @@ def test_topics_stand_in_a_request_in_the_order_of_their_first_use() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_correlation_ids_count_up_and_sequences_follow_each_other(version: int) -> None:
-    rig = Rig(warm=True, version=version)
+    rig = ProduceRig(warm=True, version=version)
     requests = []
     for count in (1, 2, 1):
         for _ in range(count):
@@ -106,7 +114,7 @@ def test_correlation_ids_count_up_and_sequences_follow_each_other(version: int) 
 
 
 def test_a_batch_is_resent_with_the_same_bytes() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.send(b"value", key=b"key")
     (first,) = rig.requests()
     rig.answer(first, {0: 6})
@@ -118,7 +126,7 @@ def test_a_batch_is_resent_with_the_same_bytes() -> None:
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_compressed_batches_say_so_and_read_the_same(codec: int) -> None:
-    rig = Rig(codec=codec, linger=3600.0)
+    rig = ProduceRig(codec=codec, linger=3600.0)
     for number in range(50):
         rig.send_nowait(b"value %d" % number)
     rig.send_nowait(b"x", headers=[("h", b"x")])
@@ -134,7 +142,7 @@ def test_compressed_batches_say_so_and_read_the_same(codec: int) -> None:
 
 
 def test_records_that_compression_makes_larger_are_sent_as_they_are() -> None:
-    rig = Rig(codec=3)
+    rig = ProduceRig(codec=3)
     noise = random.Random(1).randbytes(2000)
     rig.send(noise)
     (sent,) = rig.requests()
@@ -143,7 +151,7 @@ def test_records_that_compression_makes_larger_are_sent_as_they_are() -> None:
 
 
 def test_without_idempotence_batches_carry_no_producer_id() -> None:
-    rig = Rig(idempotent=False)
+    rig = ProduceRig(idempotent=False)
     rig.send()
     (sent,) = rig.requests()
     batch = sent.batches["t", 0]
@@ -151,7 +159,7 @@ def test_without_idempotence_batches_carry_no_producer_id() -> None:
 
 
 def test_without_acks_a_batch_ends_when_it_is_written() -> None:
-    rig = Rig(acks_zero=True, idempotent=False, choppiness=200)
+    rig = ProduceRig(acks_zero=True, idempotent=False, choppiness=200)
     futures = [rig.send(b"v" * 1000) for _ in range(20)]
     requests = rig.requests()
     assert [sent.request.acks for sent in requests] == [0] * len(requests)
@@ -164,7 +172,7 @@ def test_without_acks_a_batch_ends_when_it_is_written() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_success_completes_every_batch_at_its_offset(version: int) -> None:
-    rig = Rig(version=version, partitions=2, choppiness=128)
+    rig = ProduceRig(version=version, partitions=2, choppiness=128)
     futures = [rig.send(b"v", partition) for partition in (0, 1)]
     for number, sent in enumerate(rig.requests()):
         rig.answer(sent, base_offset=100 + number)
@@ -266,7 +274,7 @@ def test_an_answer_to_something_else_is_told_and_closes_the_link(
     check_all_came_back(rig, 2)
 
 
-def check_all_came_back(rig: Rig, count: int) -> None:
+def check_all_came_back(rig: ProduceRig, count: int) -> None:
     """Each batch is unresolved, maybe written; with a new link it is sent again and completes."""
     reports = rig.reports()
     assert len(reports) == count
@@ -353,14 +361,14 @@ def test_an_answer_to_another_request_closes_the_link(change: int) -> None:
 
 
 def test_an_answer_before_any_request_closes_the_link() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.links[1].arrive(struct.pack(">ii", 4, 0))
     assert closing(rig) == [CloseReason.CORRELATION]
 
 
 def test_an_answer_that_was_not_asked_for_closes_the_link() -> None:
     """The records are taken for written all the same: nothing was to say more."""
-    rig = Rig(acks_zero=True, idempotent=False)
+    rig = ProduceRig(acks_zero=True, idempotent=False)
     future = rig.send()
     (sent,) = rig.requests()
     rig.links[1].arrive(encode(response_to(sent, {0: 6}), sent))
@@ -370,7 +378,7 @@ def test_an_answer_that_was_not_asked_for_closes_the_link() -> None:
 
 
 def test_answers_out_of_turn_close_the_link() -> None:
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     rig.send()
     rig.requests()
     rig.send()
@@ -389,7 +397,7 @@ def test_a_huge_throttle_time_or_a_negative_one_does_no_harm() -> None:
 
 def test_a_recreated_topic_is_answered_under_the_id_that_it_was_sent_with() -> None:
     """Regression: the answer was compared with the topic's present id, and the link closed."""
-    rig = Rig(version=13, warm=True)
+    rig = ProduceRig(version=13, warm=True)
     future = rig.send(b"for the old topic")
     (sent,) = rig.requests()
     rig.name_topic("t", b"n" * 16)
@@ -408,7 +416,7 @@ def test_a_recreated_topic_is_answered_under_the_id_that_it_was_sent_with() -> N
 def test_a_link_may_be_programmed_again_while_requests_are_in_flight(
     before: int, after: int
 ) -> None:
-    rig = Rig(version=before, warm=True)
+    rig = ProduceRig(version=before, warm=True)
     rig.send(b"as before")
     (old,) = rig.requests()
     rig.program(1, after)

@@ -19,7 +19,7 @@ from kafka_fast.sending._observers import collect, notify, raise_lost
 from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from kafka_fast.types import BatchResult
 from tests.memory import resident_bytes
-from tests.unit.dataplane.rig import EPOCH, PRODUCER_ID, Rig, Sent
+from tests.unit.dataplane.rig import EPOCH, PRODUCER_ID, ProduceRig, Sent
 
 NOT_LEADER, TOO_LARGE, OUT_OF_ORDER = 6, 10, 45
 LINGER = 3600.0
@@ -32,11 +32,11 @@ def report_nothing(callback: Any, error: Exception) -> None:
     raise AssertionError(f"{callback} raised {error!r}")
 
 
-def judge(rig: Rig, verdict: ProduceCommand) -> None:
+def judge(rig: ProduceRig, verdict: ProduceCommand) -> None:
     rig.carry(verdict)
 
 
-def refused(rig: Rig, size: int = 1500, *, single: bool = False) -> QueueReport:
+def refused(rig: ProduceRig, size: int = 1500, *, single: bool = False) -> QueueReport:
     """Let what has been sent be refused as too large, and split into parts of so many bytes."""
     rig.turner.begin_flush()
     (sent,) = rig.requests()
@@ -47,9 +47,9 @@ def refused(rig: Rig, size: int = 1500, *, single: bool = False) -> QueueReport:
     return report
 
 
-def split_rig(**settings: Any) -> tuple[Rig, list[Any], list[Sent]]:
+def split_rig(**settings: Any) -> tuple[ProduceRig, list[Any], list[Sent]]:
     """Return the futures of eight records, and the requests of the three parts of their batch."""
-    rig = Rig(linger=LINGER, **settings)
+    rig = ProduceRig(linger=LINGER, **settings)
     futures = [rig.send(bytes(RECORD)) for _ in range(8)]
     refused(rig)
     return rig, futures, rig.requests()
@@ -92,7 +92,7 @@ def test_a_part_that_is_split_again_ends_in_its_own_parts() -> None:
 
 
 def test_callbacks_run_with_their_part_each_once() -> None:
-    rig = Rig(linger=LINGER)
+    rig = ProduceRig(linger=LINGER)
     told: list[int] = []
     for _ in range(8):
         rig.send_nowait(bytes(RECORD), on_delivery=lambda _, meta: told.append(meta.offset))
@@ -111,7 +111,7 @@ def test_callbacks_run_with_their_part_each_once() -> None:
 
 def test_a_batch_is_freed_though_its_only_callback_has_run_with_an_early_part() -> None:
     """Regression: with no callback left for the last part, the batch was kept forever."""
-    rig = Rig(linger=LINGER)
+    rig = ProduceRig(linger=LINGER)
     told: list[int] = []
 
     def round_trip() -> None:
@@ -143,7 +143,7 @@ def test_a_callback_that_comes_after_its_part_has_ended_is_called() -> None:
 
 
 def test_failures_that_nobody_can_observe_are_counted_once_all_parts_have_ended() -> None:
-    rig = Rig(linger=LINGER)
+    rig = ProduceRig(linger=LINGER)
     for _ in range(8):
         rig.send_nowait(bytes(RECORD))
     refused(rig)
@@ -167,8 +167,8 @@ def test_failures_that_nobody_can_observe_are_counted_once_all_parts_have_ended(
 # ---- bulk calls ----
 
 
-def bulk_rig() -> tuple[Rig, BulkAccumulator]:
-    rig = Rig(linger=LINGER)
+def bulk_rig() -> tuple[ProduceRig, BulkAccumulator]:
+    rig = ProduceRig(linger=LINGER)
     return rig, BulkAccumulator(rig.queues, max_block=1e-6)
 
 
@@ -197,7 +197,7 @@ def test_a_bulk_call_ends_with_the_last_part_that_has_records_of_it() -> None:
 
 
 def test_a_bulk_calls_callback_hears_of_each_record_with_its_part() -> None:
-    rig = Rig(linger=LINGER)
+    rig = ProduceRig(linger=LINGER)
     told: list[int] = []
     bulk = BulkAccumulator(
         rig.queues, max_block=1e-6, on_delivery=lambda _, meta: told.append(meta.offset)
@@ -235,7 +235,7 @@ def failures(report: QueueReport) -> list[int]:
 
 def test_the_parts_do_not_inherit_the_failures_of_the_whole() -> None:
     """Regression: they waited as long as if each of them had been refused as often."""
-    rig = Rig(linger=LINGER)
+    rig = ProduceRig(linger=LINGER)
     for _ in range(8):
         rig.send(bytes(RECORD))
     rig.turner.begin_flush()
@@ -255,7 +255,7 @@ def test_the_parts_do_not_inherit_the_failures_of_the_whole() -> None:
 
 
 def test_what_only_follows_from_another_failure_is_forgiven() -> None:
-    rig = Rig(warm=True)
+    rig = ProduceRig(warm=True)
     sent = []
     for value in (b"one", b"two"):
         rig.send(value)
@@ -275,7 +275,7 @@ def test_what_only_follows_from_another_failure_is_forgiven() -> None:
 
 
 def test_forgiving_a_batch_that_is_gone_does_nothing() -> None:
-    rig = Rig(delivery_timeout=5.0)
+    rig = ProduceRig(delivery_timeout=5.0)
     future = rig.send()
     (sent,) = rig.requests()
     rig.answer(sent, {0: NOT_LEADER})
@@ -294,7 +294,7 @@ def sizes(requests: list[Sent]) -> list[int]:
     return [len(sent.request.topic_data[0].partition_data[0].records or b"") for sent in requests]
 
 
-def everything(rig: Rig) -> list[Sent]:
+def everything(rig: ProduceRig) -> list[Sent]:
     """Answer everything; return the requests."""
     requests = []
     rig.turner.begin_flush()
@@ -308,7 +308,7 @@ def everything(rig: Rig) -> list[Sent]:
 
 
 def test_no_larger_batches_are_made_for_a_topic_and_no_smaller_ones_for_others() -> None:
-    rig = Rig(linger=LINGER, batch_size=100_000)
+    rig = ProduceRig(linger=LINGER, batch_size=100_000)
     other = rig.add_topic("other", 1)
     rig.route(other.start, 1)
     rig.limit_topic("t", 2_000, 2_000)
@@ -331,7 +331,7 @@ def test_no_larger_batches_are_made_for_a_topic_and_no_smaller_ones_for_others()
 
 
 def test_new_partitions_of_the_topic_are_limited_too() -> None:
-    rig = Rig(linger=LINGER, batch_size=100_000)
+    rig = ProduceRig(linger=LINGER, batch_size=100_000)
     rig.limit_topic("t", 2_000, 2_000)
     rig.turn()
     rig.queues.set_partitions("t", 1, range(1, 2))
@@ -345,7 +345,7 @@ def test_new_partitions_of_the_topic_are_limited_too() -> None:
 @pytest.mark.parametrize("idempotent", [True, False])
 def test_what_was_made_before_is_split_before_it_is_sent(idempotent: bool) -> None:
     """Regression: each full batch was refused by the broker, one after the other."""
-    rig = Rig(linger=LINGER, batch_size=3_000, idempotent=idempotent)
+    rig = ProduceRig(linger=LINGER, batch_size=3_000, idempotent=idempotent)
     futures = [rig.send(b"%03d" % number + bytes(RECORD)) for number in range(40)]
     rig.limit_topic("t", 1_500, 1_500)
     requests = everything(rig)
@@ -365,7 +365,7 @@ def test_what_was_made_before_is_split_before_it_is_sent(idempotent: bool) -> No
 
 
 def test_parts_that_were_never_sent_take_the_producer_id_that_holds_then() -> None:
-    rig = Rig(linger=LINGER, batch_size=3_000, with_producer_id=False)
+    rig = ProduceRig(linger=LINGER, batch_size=3_000, with_producer_id=False)
     for _ in range(8):
         rig.send(bytes(RECORD))
     rig.limit_topic("t", 1_500, 1_500)
@@ -378,7 +378,7 @@ def test_parts_that_were_never_sent_take_the_producer_id_that_holds_then() -> No
     assert [batch.base_sequence for batch in batches] == [0, 3, 6]
 
 
-def rig_requests(rig: Rig) -> list[Sent]:
+def rig_requests(rig: ProduceRig) -> list[Sent]:
     """Return what is sent at once when everything may leave."""
     rig.turner.begin_flush()
     requests = rig.requests()
@@ -387,7 +387,7 @@ def rig_requests(rig: Rig) -> list[Sent]:
 
 
 def test_a_batch_of_one_record_goes_as_it_is() -> None:
-    rig = Rig()
+    rig = ProduceRig()
     rig.limit_topic("t", 100, 100)
     rig.send(bytes(RECORD))
     (sent,) = rig.requests()
@@ -395,7 +395,7 @@ def test_a_batch_of_one_record_goes_as_it_is() -> None:
 
 
 def test_what_may_be_in_the_log_is_sent_again_as_it_is() -> None:
-    rig = Rig(linger=LINGER, links=2)
+    rig = ProduceRig(linger=LINGER, links=2)
     for _ in range(8):
         rig.send(bytes(RECORD))
     assert len(rig_requests(rig)) == 1
@@ -409,7 +409,7 @@ def test_what_may_be_in_the_log_is_sent_again_as_it_is() -> None:
 
 
 def test_what_waits_for_another_try_is_split_if_it_is_larger_than_was_learnt() -> None:
-    rig = Rig(linger=LINGER, batch_size=3_000, warm=True)
+    rig = ProduceRig(linger=LINGER, batch_size=3_000, warm=True)
     for _ in range(16):
         rig.send(bytes(RECORD))
     rig.turner.begin_flush()
@@ -429,7 +429,7 @@ def test_what_waits_for_another_try_is_split_if_it_is_larger_than_was_learnt() -
 
 @pytest.mark.parametrize("codec", [3, 4])
 def test_compressed_batches_count_as_they_are_sent(codec: int) -> None:
-    rig = Rig(linger=LINGER, batch_size=30_000, codec=codec)
+    rig = ProduceRig(linger=LINGER, batch_size=30_000, codec=codec)
     for _ in range(60):
         rig.send(bytes(RECORD))
     rig.limit_topic("t", 5_000, 1_500)
@@ -441,7 +441,7 @@ def test_compressed_batches_count_as_they_are_sent(codec: int) -> None:
 
 
 def test_parts_are_compressed_each_for_itself() -> None:
-    rig = Rig(linger=LINGER, batch_size=30_000, codec=4)
+    rig = ProduceRig(linger=LINGER, batch_size=30_000, codec=4)
     noise = [bytes((number * 37 + at * at) % 251 for at in range(RECORD)) for number in range(60)]
     for value in noise:
         rig.send(value)
@@ -452,7 +452,7 @@ def test_parts_are_compressed_each_for_itself() -> None:
 
 
 def test_parts_that_expire_unsent_were_not_sent_and_leave_no_gap() -> None:
-    rig = Rig(linger=LINGER, delivery_timeout=5.0, max_in_flight=1)
+    rig = ProduceRig(linger=LINGER, delivery_timeout=5.0, max_in_flight=1)
     futures = [rig.send(bytes(RECORD)) for _ in range(8)]
     rig.limit_topic("t", 1_500, 1_500)
     (first,) = rig_requests(rig)
@@ -467,7 +467,7 @@ def test_parts_that_expire_unsent_were_not_sent_and_leave_no_gap() -> None:
 
 
 def test_records_without_a_key_change_their_partition_with_each_small_batch() -> None:
-    rig = Rig(partitions=4, linger=LINGER)
+    rig = ProduceRig(partitions=4, linger=LINGER)
     rig.limit_topic("t", 2_000, 2_000)
     rig.turn()
     for _ in range(200):

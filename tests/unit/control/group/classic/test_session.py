@@ -73,7 +73,7 @@ class FakeCoordinator:
         self.moved += 1
 
 
-class Rig:
+class SessionRig:
     def __init__(self) -> None:
         self.requests, self.coordinator = FakeRequests(), FakeCoordinator()
         self.heard: list[Any] = []
@@ -109,15 +109,15 @@ class Rig:
 
 
 @pytest.fixture
-def rig() -> Rig:
+def rig() -> SessionRig:
     """A member that has its id."""
-    made = Rig()
+    made = SessionRig()
     made.session.take_id("m")
     return made
 
 
 def test_who_has_no_id_only_asks() -> None:
-    rig = Rig()
+    rig = SessionRig()
     rig.join()
     ((body, handle, lose),) = rig.coordinator.asked
     assert body == JOIN
@@ -127,7 +127,7 @@ def test_who_has_no_id_only_asks() -> None:
     assert not rig.requests.started
 
 
-def test_heartbeats_go_on_by_the_generation_that_the_join_brings(rig: Rig) -> None:
+def test_heartbeats_go_on_by_the_generation_that_the_join_brings(rig: SessionRig) -> None:
     rig.join()
     ((body, expected, *_, epoch_field),) = rig.requests.started.values()
     assert body == HeartbeatRequest(group_id="g", generation_id=-1, member_id="m")
@@ -141,21 +141,21 @@ def test_heartbeats_go_on_by_the_generation_that_the_join_brings(rig: Rig) -> No
 
 
 @pytest.mark.parametrize("answer", [JoinGroupResponse(error_code=25), JoinGroupResponse()])
-def test_who_is_in_no_generation_is_silent(rig: Rig, answer: JoinGroupResponse) -> None:
+def test_who_is_in_no_generation_is_silent(rig: SessionRig, answer: JoinGroupResponse) -> None:
     rig.join()
     rig.requests.said[0](answer, 1.0)
     assert rig.heard == [answer]
     assert rig.requests.running == []
 
 
-def test_a_link_that_is_lost_ends_the_join(rig: Rig) -> None:
+def test_a_link_that_is_lost_ends_the_join(rig: SessionRig) -> None:
     rig.join()
     rig.lose_link()
     assert rig.heard == [LOST]
     assert rig.coordinator.moved == 1
 
 
-def test_a_link_that_is_lost_after_the_join_moves_the_coordinator(rig: Rig) -> None:
+def test_a_link_that_is_lost_after_the_join_moves_the_coordinator(rig: SessionRig) -> None:
     rig.join()
     rig.requests.said[0](JOINED, 1.0)
     rig.lose_link()
@@ -163,7 +163,7 @@ def test_a_link_that_is_lost_after_the_join_moves_the_coordinator(rig: Rig) -> N
 
 
 @pytest.mark.parametrize("how", ["fall_silent", "lose_generation", "forget_membership"])
-def test_who_falls_silent_hears_of_no_join(rig: Rig, how: str) -> None:
+def test_who_falls_silent_hears_of_no_join(rig: SessionRig, how: str) -> None:
     """Nor of the link of another life."""
     rig.join()
     getattr(rig.session, how)()
@@ -172,7 +172,7 @@ def test_who_falls_silent_hears_of_no_join(rig: Rig, how: str) -> None:
     assert rig.heard == ["moved"]
 
 
-def test_a_join_that_cannot_be_said_leaves_nothing_behind(rig: Rig) -> None:
+def test_a_join_that_cannot_be_said_leaves_nothing_behind(rig: SessionRig) -> None:
     rig.requests.refuses = True
     with pytest.raises(UnsupportedVersionError):
         rig.join()
@@ -181,7 +181,7 @@ def test_a_join_that_cannot_be_said_leaves_nothing_behind(rig: Rig) -> None:
     assert rig.heard == ["moved"]
 
 
-def test_another_answer_is_heard_once(rig: Rig) -> None:
+def test_another_answer_is_heard_once(rig: SessionRig) -> None:
     """Then it is Python's to say what the heartbeats are."""
     rig.session.enter(5, "m")
     rig.session.keep_alive(1.0, expect_rebalance=False)
