@@ -84,7 +84,7 @@ class AdminSteps:
 
         def cancel(now: float) -> None:
             for started in running:
-                started.cancel()
+                started.give_up()
 
         def missing() -> Reason | None:
             return running[0].missing() if running else None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 V_co = TypeVar("V_co", covariant=True)
 
+
 class _Result(Mapping[K, V_co]):
     """Values, with errors that somebody is to look at."""
 

@@ -37,10 +37,10 @@ cdef object explained(kf_batch* batch, Queues queues, str topic, int32_t partiti
     """
     if queues.explainer is None:
         return "", None
-    reason = queues.explainer.explain(topic, partition, index, code=code, records=batch.record_count,
-                                  size=batch.wire_size, began=batch.created,
-                                  failed_at=batch.failed_at, is_sent=batch.tries > 0,
-                                  detail=detail_of(batch))
+    reason = queues.explainer.explain(
+        topic, partition, index, code=code, records=batch.record_count, size=batch.wire_size,
+        began=batch.created, failed_at=batch.failed_at, is_sent=batch.tries > 0,
+        detail=detail_of(batch))
     return reason.text, None if reason.cause is None else fresh_copy(reason.cause)
 
 

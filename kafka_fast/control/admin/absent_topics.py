@@ -62,8 +62,8 @@ class AbsentTopics:
     def tick(self, now: float) -> None:
         """Fail the items whose partitions have not been there for long enough."""
         self._open = [opened for opened in self._open if opened.is_open]
-        if self._seen != self._cluster.generation:
-            self._seen = self._cluster.generation
+        if self._seen != self._cluster.update_count:
+            self._seen = self._cluster.update_count
             self._look(now)
         if not self._absent_until or min(self._absent_until.values()) > now:
             return

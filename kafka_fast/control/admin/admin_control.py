@@ -51,8 +51,8 @@ class RunningOperation:
         asked = ((str(key), self._opened.why_waiting(key)) for key in self._opened)
         return reasons_of_several((name, reason) for name, reason in asked if reason is not None)
 
-    def cancel(self) -> None:
-        """Give it up: nobody waits for its results any more. Control thread."""
+    def give_up(self) -> None:
+        """End it: nobody waits for its results any more. Control thread."""
         self._opened.cancel()
 
 

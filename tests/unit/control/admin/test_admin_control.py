@@ -192,7 +192,7 @@ def test_an_operation_that_is_given_up_is_not_sent_again() -> None:
     ended, running = brokers.machine.start(create(NewTopic("a", 1, 1)))
     brokers.machine.run(1.0)
     assert running is not None
-    running.cancel()
+    running.give_up()
     count = len(brokers.asked)
     brokers.machine.run(20.0)
     assert len(brokers.asked) == count
