@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from kafka_fast.control.admin.types.acls import AclOperation
 from kafka_fast.values import Value
@@ -57,8 +58,12 @@ class TopicListing(Value):
     """Brokers keep it for themselves, as __consumer_offsets."""
 
 
-class TopicPartitionInfo(Value):
-    """A partition of a described topic."""
+class TopicPartitionInfo(NamedTuple):
+    """A partition of a described topic.
+
+    A named tuple: a cluster may have a hundred thousand of them, and no other object with names is
+    made as quickly.
+    """
 
     partition: int
     leader: int | None
