@@ -1,0 +1,58 @@
+"""The table of operations in docs/admin.md, made of the classes that carry them out.
+
+    python -m tests.documentation.admin_table      writes it into the page
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kafka_fast.control.admin import operations
+from kafka_fast.control.admin.operation import Operation
+from kafka_fast.protocol.apis import api_name
+
+PAGE = Path(__file__).parents[2] / "docs" / "admin.md"
+HEAD = "| call | API | needs | since Kafka |"
+RULE = "|---|---|---|---|"
+
+
+def operation_classes() -> list[type[Operation[Any, Any]]]:
+    """Return all operations, in the order of their calls' names."""
+    for module in pkgutil.walk_packages(operations.__path__, f"{operations.__name__}."):
+        importlib.import_module(module.name)
+    return sorted(_below(Operation), key=lambda kind: (kind.name, kind.request_class.api_key))
+
+
+def _below(kind: type[Any]) -> Iterator[type[Operation[Any, Any]]]:
+    for subclass in kind.__subclasses__():
+        yield from _below(subclass)
+        if hasattr(subclass, "request_class") and hasattr(subclass, "name"):
+            yield subclass
+
+
+def table() -> list[str]:
+    """Return the lines of the table."""
+    rows = dict.fromkeys(
+        f"| `{kind.name}` | {api_name(kind.request_class.api_key)} | {kind.permission} "
+        f"| {kind.since} |"
+        for kind in operation_classes()
+    )
+    return [HEAD, RULE, *rows]
+
+
+def with_table(page: str) -> str:
+    """Return the page with the table as it should be."""
+    lines = page.split("\n")
+    first = lines.index(HEAD)
+    last = first
+    while lines[last].startswith("|"):
+        last += 1
+    return "\n".join([*lines[:first], *table(), *lines[last:]])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
