@@ -5,11 +5,11 @@ Thread: the caller's.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
 from kafka_fast.admin.admin_core import AdminCore
-from kafka_fast.admin.result import AdminResult
+from kafka_fast.admin.result import AdminResult, NodesResult
 from kafka_fast.config import AdminSettings
 from kafka_fast.control.admin.admin_control import RunningOperation
 from kafka_fast.control.admin.operation import ONLY, Operation, OperationResults
@@ -63,11 +63,30 @@ class AdminSteps:
         Raises:
             KafkaError: the operation has failed, or as in `run_items`.
         """
-        results = yield from self.results(operation, self.deadline(timeout))
+        return (yield from self.run_one_until(operation, self.deadline(timeout)))
+
+    def run_one_until(self, operation: Operation[str, V], deadline: float) -> Steps[V]:
+        """Do as `run_one`, for a workflow whose operations share a deadline."""
+        results = yield from self.results(operation, deadline)
         error = results.errors.get(ONLY)
         if error is not None:
             raise fresh_copy(error)
         return results.values[ONLY]
+
+    def merge_nodes(
+        self, operation: Operation[int, Mapping[K, V]], timeout: float | None
+    ) -> Steps[NodesResult[K, V]]:
+        """Carry out an operation of all nodes, and merge what they answer into one mapping.
+
+        Raises:
+            KafkaTimeoutError: the metadata named no node in time.
+            KafkaError: as in `run_items`.
+        """
+        results = yield from self.results(operation, self.deadline(timeout))
+        merged: dict[K, V] = {}
+        for answer in results.values.values():
+            merged.update(answer)
+        return NodesResult(operation.name, merged, results)
 
     def results(self, operation: Operation[K, V], deadline: float) -> Steps[OperationResults[K, V]]:
         """Carry an operation out, and return its results. After an interruption it is given up."""
