@@ -5,6 +5,18 @@ from __future__ import annotations
 from kafka_fast.admin.client import Admin
 from kafka_fast.admin.result import AdminResult, NodesResult
 from kafka_fast.control.admin.types.acls import AclOperation
+from kafka_fast.control.admin.types.cluster import (
+    ClusterDescription,
+    ClusterNode,
+    FeatureMetadata,
+    FeatureUpdate,
+    FinalizedVersionRange,
+    QuorumInfo,
+    QuorumReplica,
+    RaftVoterEndpoint,
+    SupportedVersionRange,
+    UpgradeType,
+)
 from kafka_fast.control.admin.types.topics import (
     CreatedTopic,
     NewPartitions,
@@ -18,11 +30,21 @@ __all__ = [
     "AclOperation",
     "Admin",
     "AdminResult",
+    "ClusterDescription",
+    "ClusterNode",
     "CreatedTopic",
+    "FeatureMetadata",
+    "FeatureUpdate",
+    "FinalizedVersionRange",
     "NewPartitions",
     "NewTopic",
     "NodesResult",
+    "QuorumInfo",
+    "QuorumReplica",
+    "RaftVoterEndpoint",
+    "SupportedVersionRange",
     "TopicDescription",
     "TopicListing",
     "TopicPartitionInfo",
+    "UpgradeType",
 ]
