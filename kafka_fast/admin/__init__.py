@@ -17,6 +17,12 @@ from kafka_fast.control.admin.types.cluster import (
     SupportedVersionRange,
     UpgradeType,
 )
+from kafka_fast.control.admin.types.log_dirs import (
+    LogDir,
+    ReplicaInfo,
+    ReplicaLogDirInfo,
+    TopicPartitionReplica,
+)
 from kafka_fast.control.admin.types.topics import (
     CreatedTopic,
     NewPartitions,
@@ -36,15 +42,19 @@ __all__ = [
     "FeatureMetadata",
     "FeatureUpdate",
     "FinalizedVersionRange",
+    "LogDir",
     "NewPartitions",
     "NewTopic",
     "NodesResult",
     "QuorumInfo",
     "QuorumReplica",
     "RaftVoterEndpoint",
+    "ReplicaInfo",
+    "ReplicaLogDirInfo",
     "SupportedVersionRange",
     "TopicDescription",
     "TopicListing",
     "TopicPartitionInfo",
+    "TopicPartitionReplica",
     "UpgradeType",
 ]

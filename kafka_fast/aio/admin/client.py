@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.base import AdminBase
 from kafka_fast.aio.admin.cluster import AsyncClusterCalls
+from kafka_fast.aio.admin.log_dirs import AsyncLogDirCalls
 from kafka_fast.aio.admin.topics import AsyncTopicCalls
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.net.waiting.looping import TaskCallers
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from kafka_fast.config.properties import AdminProperties
 
 
-class Admin(AsyncClusterCalls, AsyncTopicCalls, AdminBase):
+class Admin(AsyncClusterCalls, AsyncLogDirCalls, AsyncTopicCalls, AdminBase):
     """Describes and changes a cluster. Any number of tasks and event loops may share it.
 
     A call about several things returns an AdminResult: a value or an error for each of them. A call
