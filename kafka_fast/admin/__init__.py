@@ -23,6 +23,10 @@ from kafka_fast.control.admin.types.log_dirs import (
     ReplicaLogDirInfo,
     TopicPartitionReplica,
 )
+from kafka_fast.control.admin.types.partitions import (
+    ElectionType,
+    PartitionReassignment,
+)
 from kafka_fast.control.admin.types.topics import (
     CreatedTopic,
     NewPartitions,
@@ -39,6 +43,7 @@ __all__ = [
     "ClusterDescription",
     "ClusterNode",
     "CreatedTopic",
+    "ElectionType",
     "FeatureMetadata",
     "FeatureUpdate",
     "FinalizedVersionRange",
@@ -46,6 +51,7 @@ __all__ = [
     "NewPartitions",
     "NewTopic",
     "NodesResult",
+    "PartitionReassignment",
     "QuorumInfo",
     "QuorumReplica",
     "RaftVoterEndpoint",

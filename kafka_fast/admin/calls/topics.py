@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
+from kafka_fast.admin.workflows.topics import describe_topics, wait_until_topics_visible
 from kafka_fast.control.admin.operations.topics import (
     CreatePartitions,
     CreateTopics,
     DeleteRecords,
     DeleteTopics,
-    DescribeTopics,
     ListTopics,
 )
 
@@ -55,8 +55,9 @@ class TopicCalls(AdminCalls):
     ) -> AdminResult[str, TopicDescription]:
         """Return the partitions of topics, and what this client may do with them.
 
-        Metadata; needs DESCRIBE on the topic. A topic that does not exist is an
-        UnknownTopicOrPartition. Ids need Kafka 3.1, operations 2.3.
+        DescribeTopicPartitions, page by page, or Metadata if the topics are named by ids, or the
+        brokers are older than Kafka 3.8; needs DESCRIBE on the topic. A topic that does not exist
+        is an UnknownTopicOrPartition. Ids need Kafka 3.1, operations 2.3.
 
         Args:
             topics: their names.
@@ -64,10 +65,15 @@ class TopicCalls(AdminCalls):
             include_authorized_operations: whether to ask what this client may do with them.
             timeout: seconds; None: default.api.timeout.ms.
         """
-        operation = DescribeTopics(
-            topics, by_id=by_id, include_authorized_operations=include_authorized_operations
+        return self._core.driver.run(
+            describe_topics(
+                self._steps,
+                topics,
+                by_id=by_id,
+                include_authorized_operations=include_authorized_operations,
+                timeout=timeout,
+            )
         )
-        return self._core.driver.run(self._steps.run_items(operation, timeout))
 
     def create_topics(
         self,
@@ -94,6 +100,26 @@ class TopicCalls(AdminCalls):
         """
         operation = CreateTopics(topics, validate_only=validate_only, retry_on_quota=retry_on_quota)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
+
+    def wait_until_topics_visible(
+        self, topics: Iterable[str], *, timeout: float | None = None
+    ) -> None:
+        """Wait until every broker knows these topics, and a leader for each of their partitions.
+
+        Metadata from all brokers; needs DESCRIBE on the topic. Clients of any broker can then use
+        topics that `create_topics` has created.
+
+        Args:
+            topics: their names.
+            timeout: seconds; None: default.api.timeout.ms.
+
+        Raises:
+            KafkaTimeoutError: a broker does not know one of them in time; the error names both.
+            TopicAuthorizationFailed: this client may not see one of them.
+        """
+        return self._core.driver.run(
+            wait_until_topics_visible(self._steps, topics, timeout=timeout)
+        )
 
     def delete_topics(
         self,

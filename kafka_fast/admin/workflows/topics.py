@@ -1,0 +1,157 @@
+"""Calls about topics that take several operations: descriptions by pages, and waiting for topics.
+
+DescribeTopicPartitions, page after page ──► topics with eligible leader replicas
+     │ an old broker, or a topic that no page has settled
+     └─► Metadata ──► the other topics
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kafka_fast.admin.admin_steps import AdminSteps
+from kafka_fast.admin.result import AdminResult
+from kafka_fast.control.admin.operation import ONLY, OperationResults
+from kafka_fast.control.admin.operations.topic_pages import (
+    AwaitTopics,
+    DescribeTopicPage,
+    TopicPage,
+)
+from kafka_fast.control.admin.operations.topics import TOPICS_PER_REQUEST, DescribeTopics
+from kafka_fast.control.admin.types.topics import TopicDescription
+from kafka_fast.errors import KafkaTimeoutError, UnsupportedVersionError, fresh_copy
+from kafka_fast.net.waiting.steps import Steps
+from kafka_fast.types import TopicPartition
+from kafka_fast.values import replace
+
+ROUND = 5.0
+"""Seconds after which the nodes are listed anew that are waited for: one may have left."""
+
+
+def describe_topics(
+    steps: AdminSteps,
+    topics: Iterable[str],
+    *,
+    by_id: bool,
+    include_authorized_operations: bool,
+    timeout: float | None,
+) -> Steps[AdminResult[str, TopicDescription]]:
+    """Return topics, by pages where the broker has them, else by Metadata.
+
+    Raises:
+        KafkaError: as in `AdminSteps.run_items`.
+    """
+    deadline = steps.deadline(timeout)
+    operation = DescribeTopics(
+        topics, by_id=by_id, include_authorized_operations=include_authorized_operations
+    )
+    names = operation.items or []
+    results: OperationResults[str, TopicDescription] = OperationResults(list(names))
+    if not by_id:
+        pages = _Pages(names, results)
+        yield from pages.describe_topics(
+            steps, deadline, include_authorized_operations=include_authorized_operations
+        )
+    rest = [name for name in names if name not in results.values and name not in results.errors]
+    if rest:
+        operation = DescribeTopics(
+            rest, by_id=by_id, include_authorized_operations=include_authorized_operations
+        )
+        others = yield from steps.results(operation, deadline)
+        results.values.update(others.values)
+        results.errors.update(others.errors)
+        _note_throttling(results, others)
+    return AdminResult(operation.name, results)
+
+
+def _note_throttling(
+    results: OperationResults[str, TopicDescription], more: OperationResults[str, Any]
+) -> None:
+    results.throttle_time_ms = max(results.throttle_time_ms, more.throttle_time_ms)
+
+
+class _Pages:
+    """The topics that are described page by page."""
+
+    def __init__(
+        self, names: Sequence[str], results: OperationResults[str, TopicDescription]
+    ) -> None:
+        """Take the topics, and where to put what becomes of them."""
+        self._left = sorted(names)  # in the order of the broker, from the cursor on
+        self._results = results
+        self._part: TopicDescription | None = None  # the first partitions of a topic
+
+    def describe_topics(
+        self, steps: AdminSteps, deadline: float, *, include_authorized_operations: bool
+    ) -> Steps[None]:
+        """Read all pages; what they do not settle is left to others."""
+        cursor: TopicPartition | None = None
+        while self._left:
+            asked = self._left[:TOPICS_PER_REQUEST]
+            operation = DescribeTopicPage(
+                asked, cursor=cursor, include_authorized_operations=include_authorized_operations
+            )
+            answered = yield from steps.results(operation, deadline)
+            _note_throttling(self._results, answered)
+            error = answered.errors.get(ONLY)
+            if error is not None:
+                if not isinstance(error, UnsupportedVersionError):
+                    self._results.errors.update(dict.fromkeys(self._left, error))
+                return
+            page = answered.values[ONLY]
+            self._take_topics(page)
+            before, cursor = cursor, page.cursor
+            if cursor is None:
+                self._left = self._left[len(asked) :]
+            elif cursor <= (before or (asked[0], 0)) or cursor.topic > asked[-1]:
+                return  # a broker that does not go on would be asked forever
+            else:
+                self._left = [name for name in self._left if name >= cursor.topic]
+
+    def _take_topics(self, page: TopicPage) -> None:
+        """Keep the topics that end in this page, and the beginning of the one that does not."""
+        begun, self._part = self._part, None
+        for topic in page.topics:
+            whole = topic
+            if begun is not None and begun.name == topic.name:
+                if begun.topic_id != topic.topic_id:
+                    continue  # it was created again in between, and its first partitions are old
+                whole = replace(topic, partitions=(*begun.partitions, *topic.partitions))
+            if page.cursor is not None and page.cursor.topic == topic.name:
+                self._part = whole
+            else:
+                self._results.values[topic.name] = whole
+        for name, error in page.refused.items():
+            if name not in self._results.values:
+                self._results.errors[name] = error
+
+
+def wait_until_topics_visible(
+    steps: AdminSteps, topics: Iterable[str], *, timeout: float | None
+) -> Steps[None]:
+    """Return when every node knows all of these topics, and the leaders of all partitions.
+
+    The requester asks a node again that does not: here only the list of nodes is renewed.
+
+    Raises:
+        KafkaTimeoutError: a node did not know all of them in time; the error names both.
+        KafkaError: a topic cannot become visible.
+    """
+    deadline = steps.deadline(timeout)
+    names = list(dict.fromkeys(topics))
+    while names:
+        try:
+            results = yield from steps.results(
+                AwaitTopics(names), min(deadline, steps.deadline(ROUND))
+            )
+        except KafkaTimeoutError:  # the metadata named no node
+            if steps.deadline(0.0) >= deadline:
+                raise
+            continue
+        if not results.errors:
+            return
+        errors = list(results.errors.values())
+        final = [error for error in errors if not isinstance(error, KafkaTimeoutError)]
+        if final or steps.deadline(0.0) >= deadline:
+            raise fresh_copy((final or errors)[0])
