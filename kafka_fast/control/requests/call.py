@@ -45,6 +45,8 @@ class AnswerSource(Value):
     now: float
     is_bootstrap: bool = False
     """The node is one that the user has named, in bootstrap.servers."""
+    node_id: int = -1
+    """The node's id; a number of no meaning for a bootstrap server."""
 
 
 K = TypeVar("K", bound=Hashable)

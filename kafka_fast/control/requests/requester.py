@@ -328,6 +328,7 @@ class Requester:
             sent.link.versions.node,
             now,
             is_bootstrap=sent.link.key.is_bootstrap,
+            node_id=sent.link.key.node_id,
         )
         for key, meaning in opened.call.read(answer, list(waiting), source):
             item = waiting.pop(key, None)
