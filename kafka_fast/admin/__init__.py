@@ -23,10 +23,8 @@ from kafka_fast.control.admin.types.log_dirs import (
     ReplicaLogDirInfo,
     TopicPartitionReplica,
 )
-from kafka_fast.control.admin.types.partitions import (
-    ElectionType,
-    PartitionReassignment,
-)
+from kafka_fast.control.admin.types.offsets import IsolationLevel, ListedOffset, OffsetSpec
+from kafka_fast.control.admin.types.partitions import ElectionType, PartitionReassignment
 from kafka_fast.control.admin.types.topics import (
     CreatedTopic,
     NewPartitions,
@@ -47,10 +45,13 @@ __all__ = [
     "FeatureMetadata",
     "FeatureUpdate",
     "FinalizedVersionRange",
+    "IsolationLevel",
+    "ListedOffset",
     "LogDir",
     "NewPartitions",
     "NewTopic",
     "NodesResult",
+    "OffsetSpec",
     "PartitionReassignment",
     "QuorumInfo",
     "QuorumReplica",

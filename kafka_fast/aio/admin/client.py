@@ -10,6 +10,7 @@ from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.base import AdminBase
 from kafka_fast.aio.admin.cluster import AsyncClusterCalls
 from kafka_fast.aio.admin.log_dirs import AsyncLogDirCalls
+from kafka_fast.aio.admin.offsets import AsyncOffsetCalls
 from kafka_fast.aio.admin.partitions import AsyncPartitionCalls
 from kafka_fast.aio.admin.topics import AsyncTopicCalls
 from kafka_fast.net.threaded_host import ThreadedHost
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
     from kafka_fast.config.properties import AdminProperties
 
 
-class Admin(AsyncClusterCalls, AsyncLogDirCalls, AsyncPartitionCalls, AsyncTopicCalls, AdminBase):
+class Admin(
+    AsyncClusterCalls,
+    AsyncLogDirCalls,
+    AsyncOffsetCalls,
+    AsyncPartitionCalls,
+    AsyncTopicCalls,
+    AdminBase,
+):
     """Describes and changes a cluster. Any number of tasks and event loops may share it.
 
     A call about several things returns an AdminResult: a value or an error for each of them. A call

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kafka_fast.config import ConsumerSettings
@@ -41,6 +41,51 @@ class TimeAnswer(NamedTuple):
     """The leader epoch of that record; -1 if unknown."""
 
 
+def list_offsets_request(
+    times: Mapping[TopicPartition, int],
+    epochs: Mapping[TopicPartition, int],
+    *,
+    isolation_level: int,
+    timeout_ms: int,
+) -> ListOffsetsRequest:
+    """Return a request for offsets by time.
+
+    Args:
+        times: a Unix time in ms, or a special value, for each partition.
+        epochs: the leader epochs that are known.
+        isolation_level: 1: the latest offset is the last stable one (read_committed); 0: it is the
+            high watermark.
+        timeout_ms: how long a broker may read remote storage.
+    """
+    return ListOffsetsRequest(
+        replica_id=CONSUMER_REPLICA_ID,
+        isolation_level=isolation_level,
+        timeout_ms=timeout_ms,
+        topics=[
+            ListOffsetsTopic(
+                name=topic,
+                partitions=[
+                    ListOffsetsPartition(
+                        partition_index=partition,
+                        current_leader_epoch=epochs.get(TopicPartition(topic, partition), -1),
+                        timestamp=times[TopicPartition(topic, partition)],
+                    )
+                    for partition in partitions
+                ],
+            )
+            for topic, partitions in by_topic(times).items()
+        ],
+    )
+
+
+def time_answers(answer: ListOffsetsResponse) -> Iterator[tuple[TopicPartition, int, TimeAnswer]]:
+    """Yield partition, error code and answer for each partition of a response."""
+    for topic in answer.topics:
+        for part in topic.partitions:
+            time_answer = TimeAnswer(part.offset, part.timestamp, part.leader_epoch)
+            yield TopicPartition(topic.name, part.partition_index), part.error_code, time_answer
+
+
 class OffsetsByTime(LeaderCall[int, TimeAnswer]):
     """ListOffsets: the detail is a time, Unix ms or a special value."""
 
@@ -65,34 +110,15 @@ class OffsetsByTime(LeaderCall[int, TimeAnswer]):
         self, wanted: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int]
     ) -> Request:
         """Return the request; `wanted` has a Unix time in ms, or a special value, for each."""
-        return ListOffsetsRequest(
-            replica_id=CONSUMER_REPLICA_ID,
-            isolation_level=self._isolation_level,
-            timeout_ms=self._timeout_ms,
-            topics=[
-                ListOffsetsTopic(
-                    name=topic,
-                    partitions=[
-                        ListOffsetsPartition(
-                            partition_index=partition,
-                            current_leader_epoch=epochs[TopicPartition(topic, partition)],
-                            timestamp=wanted[TopicPartition(topic, partition)],
-                        )
-                        for partition in partitions
-                    ],
-                )
-                for topic, partitions in by_topic(wanted).items()
-            ],
+        return list_offsets_request(
+            wanted, epochs, isolation_level=self._isolation_level, timeout_ms=self._timeout_ms
         )
 
     def answers(
         self, answer: ListOffsetsResponse
     ) -> Iterable[tuple[TopicPartition, int, TimeAnswer]]:
         """Return partition, error code and answer for each partition of a response."""
-        for topic in answer.topics:
-            for part in topic.partitions:
-                time_answer = TimeAnswer(part.offset, part.timestamp, part.leader_epoch)
-                yield TopicPartition(topic.name, part.partition_index), part.error_code, time_answer
+        return time_answers(answer)
 
 
 class EpochAnswer(NamedTuple):
