@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.base import AdminBase
 from kafka_fast.admin.calls.cluster import ClusterCalls
+from kafka_fast.admin.calls.groups import GroupCalls
 from kafka_fast.admin.calls.log_dirs import LogDirCalls
 from kafka_fast.admin.calls.offsets import OffsetCalls
 from kafka_fast.admin.calls.partitions import PartitionCalls
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from kafka_fast.config.properties import AdminProperties
 
 
-class Admin(ClusterCalls, LogDirCalls, OffsetCalls, PartitionCalls, TopicCalls, AdminBase):
+class Admin(
+    ClusterCalls, GroupCalls, LogDirCalls, OffsetCalls, PartitionCalls, TopicCalls, AdminBase
+):
     """Describes and changes a cluster. Thread-safe.
 
     A call about several things returns an AdminResult: a value or an error for each of them. A call

@@ -1,0 +1,1 @@
+"""The operations on groups: list, describe, delete; their members and their offsets."""
