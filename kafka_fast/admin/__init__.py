@@ -38,7 +38,12 @@ from kafka_fast.control.admin.types.log_dirs import (
     ReplicaLogDirInfo,
     TopicPartitionReplica,
 )
-from kafka_fast.control.admin.types.offsets import IsolationLevel, ListedOffset, OffsetSpec
+from kafka_fast.control.admin.types.offsets import (
+    IsolationLevel,
+    ListedOffset,
+    OffsetSpec,
+    ShareGroupOffset,
+)
 from kafka_fast.control.admin.types.partitions import ElectionType, PartitionReassignment
 from kafka_fast.control.admin.types.topics import (
     CreatedTopic,
@@ -80,6 +85,7 @@ __all__ = [
     "ReplicaInfo",
     "ReplicaLogDirInfo",
     "ShareGroupDescription",
+    "ShareGroupOffset",
     "StreamsGroupDescription",
     "StreamsInternalTopic",
     "StreamsMemberDescription",

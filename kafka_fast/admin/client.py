@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.base import AdminBase
 from kafka_fast.admin.calls.cluster import ClusterCalls
+from kafka_fast.admin.calls.group_offsets import GroupOffsetCalls
 from kafka_fast.admin.calls.groups import GroupCalls
 from kafka_fast.admin.calls.log_dirs import LogDirCalls
 from kafka_fast.admin.calls.offsets import OffsetCalls
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
 
 
 class Admin(
-    ClusterCalls, GroupCalls, LogDirCalls, OffsetCalls, PartitionCalls, TopicCalls, AdminBase
+    ClusterCalls,
+    GroupCalls,
+    GroupOffsetCalls,
+    LogDirCalls,
+    OffsetCalls,
+    PartitionCalls,
+    TopicCalls,
+    AdminBase,
 ):
     """Describes and changes a cluster. Thread-safe.
 

@@ -42,3 +42,16 @@ class ListedOffset(Value):
     """The record's timestamp in Unix ms; None: it was not looked up by its time."""
     leader_epoch: int | None = None
     """The record's leader epoch; None: the broker does not say."""
+
+
+class ShareGroupOffset(Value):
+    """Where a share group goes on to read in a partition."""
+
+    offset: int
+    """Records before this offset are not delivered any more."""
+    leader_epoch: int | None = None
+    """The leader epoch that belongs to it; None: not told."""
+    lag: int | None = None
+    """How many records are still to be delivered; None: the broker does not know, or is older than
+    that (KIP-1226).
+    """
