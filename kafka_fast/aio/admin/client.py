@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.base import AdminBase
 from kafka_fast.aio.admin.cluster import AsyncClusterCalls
+from kafka_fast.aio.admin.configs import AsyncConfigCalls
 from kafka_fast.aio.admin.group_offsets import AsyncGroupOffsetCalls
 from kafka_fast.aio.admin.groups import AsyncGroupCalls
 from kafka_fast.aio.admin.log_dirs import AsyncLogDirCalls
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 class Admin(
     AsyncClusterCalls,
+    AsyncConfigCalls,
     AsyncGroupCalls,
     AsyncGroupOffsetCalls,
     AsyncLogDirCalls,
