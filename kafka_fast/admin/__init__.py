@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from kafka_fast.admin.client import Admin
 from kafka_fast.admin.result import AdminResult, NodesResult
-from kafka_fast.control.admin.types.acls import AclOperation
+from kafka_fast.control.admin.types.acls import (
+    CLUSTER_NAME,
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    DeletedAcl,
+    PatternType,
+    ResourceType,
+)
 from kafka_fast.control.admin.types.cluster import (
     ClusterDescription,
     ClusterNode,
@@ -65,7 +74,11 @@ from kafka_fast.control.admin.types.topics import (
 )
 
 __all__ = [
+    "CLUSTER_NAME",
+    "AclBinding",
+    "AclBindingFilter",
     "AclOperation",
+    "AclPermissionType",
     "Admin",
     "AdminResult",
     "AlterConfigOp",
@@ -81,6 +94,7 @@ __all__ = [
     "ConfigType",
     "ConsumerGroupDescription",
     "CreatedTopic",
+    "DeletedAcl",
     "ElectionType",
     "FeatureMetadata",
     "FeatureUpdate",
@@ -97,11 +111,13 @@ __all__ = [
     "NodesResult",
     "OffsetSpec",
     "PartitionReassignment",
+    "PatternType",
     "QuorumInfo",
     "QuorumReplica",
     "RaftVoterEndpoint",
     "ReplicaInfo",
     "ReplicaLogDirInfo",
+    "ResourceType",
     "ShareGroupDescription",
     "ShareGroupOffset",
     "StreamsGroupDescription",
