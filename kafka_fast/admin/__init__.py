@@ -72,6 +72,13 @@ from kafka_fast.control.admin.types.topics import (
     TopicListing,
     TopicPartitionInfo,
 )
+from kafka_fast.control.admin.types.users import (
+    ScramCredentialInfo,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+    UserScramMechanism,
+)
+from kafka_fast.secret import Secret
 
 __all__ = [
     "CLUSTER_NAME",
@@ -118,6 +125,8 @@ __all__ = [
     "ReplicaInfo",
     "ReplicaLogDirInfo",
     "ResourceType",
+    "ScramCredentialInfo",
+    "Secret",
     "ShareGroupDescription",
     "ShareGroupOffset",
     "StreamsGroupDescription",
@@ -132,4 +141,7 @@ __all__ = [
     "TopicPartitionInfo",
     "TopicPartitionReplica",
     "UpgradeType",
+    "UserScramCredentialDeletion",
+    "UserScramCredentialUpsertion",
+    "UserScramMechanism",
 ]

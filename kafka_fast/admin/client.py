@@ -17,6 +17,7 @@ from kafka_fast.admin.calls.log_dirs import LogDirCalls
 from kafka_fast.admin.calls.offsets import OffsetCalls
 from kafka_fast.admin.calls.partitions import PartitionCalls
 from kafka_fast.admin.calls.topics import TopicCalls
+from kafka_fast.admin.calls.users import UserCalls
 from kafka_fast.net.threaded_host import ThreadedHost
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Admin(
     OffsetCalls,
     PartitionCalls,
     TopicCalls,
+    UserCalls,
     AdminBase,
 ):
     """Describes and changes a cluster. Thread-safe.

@@ -25,7 +25,15 @@ from kafka_fast.errors import AuthenticationError, ConfigError
 from kafka_fast.secret import Secret
 from kafka_fast.values import Value
 
-__all__ = ["HASHES", "MIN_ITERATIONS", "DeriveKeys", "ScramKeys", "ScramMechanism", "derive_keys"]
+__all__ = [
+    "HASHES",
+    "MIN_ITERATIONS",
+    "DeriveKeys",
+    "ScramKeys",
+    "ScramMechanism",
+    "derive_keys",
+    "salted_password",
+]
 
 HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
@@ -60,9 +68,14 @@ DeriveKeys: TypeAlias = Callable[[Secret, bytes, int], ScramKeys]
 """Takes the password, the salt and the iteration count. Takes long."""
 
 
+def salted_password(hash_name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
+    """Return the SaltedPassword, of which all keys are made. Takes long, without the GIL."""
+    return hashlib.pbkdf2_hmac(hash_name, password, salt, iterations)
+
+
 def derive_keys(hash_name: str, password: bytes, salt: bytes, iterations: int) -> ScramKeys:
     """Derive the keys of both sides. Takes up to a second, without the GIL."""
-    salted = hashlib.pbkdf2_hmac(hash_name, password, salt, iterations)
+    salted = salted_password(hash_name, password, salt, iterations)
     return ScramKeys(
         hmac.digest(salted, b"Client Key", hash_name), hmac.digest(salted, b"Server Key", hash_name)
     )

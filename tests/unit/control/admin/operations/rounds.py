@@ -7,6 +7,7 @@ from typing import Any
 from kafka_fast.config import admin_settings
 from kafka_fast.control.admin.admin_control import AdminControl
 from kafka_fast.control.admin.operation import Operation, OperationResults
+from kafka_fast.control.messages import CloseReason, RawResponse
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Refused
 from kafka_fast.errors import KafkaError
@@ -78,6 +79,14 @@ class ScriptedAdmin:
         )
         self.machine.run()
         return results
+
+    def lose_answer(self) -> None:
+        """Close the connection of the latest request, which was not answered."""
+        command, _, _ = self.machine.unanswered.pop()
+        key = self.machine.links[command.link_id]
+        lost = RawResponse(command.link_id, command.token, None, CloseReason.EOF)
+        self.control.handle_event(lost, self.machine.now)
+        self.machine.close(key)
 
     def run(self, operation: Operation[Any, Any], seconds: float = 5.0) -> Any:
         """Return an operation's results."""
