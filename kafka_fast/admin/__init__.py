@@ -14,6 +14,11 @@ from kafka_fast.control.admin.types.acls import (
     PatternType,
     ResourceType,
 )
+from kafka_fast.control.admin.types.client_quotas import (
+    ClientQuotaEntity,
+    ClientQuotaFilter,
+    ClientQuotaName,
+)
 from kafka_fast.control.admin.types.cluster import (
     ClusterDescription,
     ClusterNode,
@@ -91,6 +96,9 @@ __all__ = [
     "AlterConfigOp",
     "AlterConfigOpType",
     "ClassicGroupDescription",
+    "ClientQuotaEntity",
+    "ClientQuotaFilter",
+    "ClientQuotaName",
     "ClusterDescription",
     "ClusterNode",
     "ConfigEntry",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.base import AdminBase
 from kafka_fast.admin.calls.acls import AclCalls
+from kafka_fast.admin.calls.client_quotas import ClientQuotaCalls
 from kafka_fast.admin.calls.cluster import ClusterCalls
 from kafka_fast.admin.calls.configs import ConfigCalls
 from kafka_fast.admin.calls.group_offsets import GroupOffsetCalls
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 class Admin(
     AclCalls,
+    ClientQuotaCalls,
     ClusterCalls,
     ConfigCalls,
     GroupCalls,

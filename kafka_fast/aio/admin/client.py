@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.base import AdminBase
 from kafka_fast.aio.admin.acls import AsyncAclCalls
+from kafka_fast.aio.admin.client_quotas import AsyncClientQuotaCalls
 from kafka_fast.aio.admin.cluster import AsyncClusterCalls
 from kafka_fast.aio.admin.configs import AsyncConfigCalls
 from kafka_fast.aio.admin.group_offsets import AsyncGroupOffsetCalls
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 class Admin(
     AsyncAclCalls,
+    AsyncClientQuotaCalls,
     AsyncClusterCalls,
     AsyncConfigCalls,
     AsyncGroupCalls,
