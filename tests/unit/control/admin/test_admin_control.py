@@ -258,7 +258,8 @@ def test_partitions_that_are_absent_fail_after_a_while_and_the_others_do_not() -
     assert results.values == {T0: 5}
     assert all(isinstance(error, UnknownTopicOrPartition) for error in results.errors.values())
     assert "its topic has 2" in str(results.errors[beyond])
-    assert "there is no topic 'nowhere'" in str(results.errors[nowhere])
+    assert "DeleteRecords of t-9: there is no partition" in str(results.errors[beyond])
+    assert "DeleteRecords of nowhere-0: there is no topic 'nowhere'" in str(results.errors[nowhere])
 
 
 def test_a_topic_that_may_not_be_seen_fails_at_once() -> None:
@@ -269,6 +270,20 @@ def test_a_topic_that_may_not_be_seen_fails_at_once() -> None:
     (results,) = ended
     assert isinstance(results, OperationResults)
     assert isinstance(results.errors[T0], TopicAuthorizationFailed)
+    assert "DeleteRecords of t-0: " in str(results.errors[T0])
+
+
+def test_each_operation_names_its_own_item_among_those_that_are_absent() -> None:
+    """Two operations may wait for the same partition."""
+    brokers = Deleting()
+    nowhere, beside = TopicPartition("nowhere", 0), TopicPartition("nowhere", 1)
+    first, _ = brokers.machine.start(DeleteRecords({nowhere: 1}))
+    second, _ = brokers.machine.start(DeleteRecords({nowhere: 1, beside: 1}))
+    brokers.machine.run(GETS_ROUND + 1)
+    for (results,), keys in ((first, {nowhere}), (second, {nowhere, beside})):
+        assert isinstance(results, OperationResults)
+        assert set(results.errors) == keys
+        assert all(f"DeleteRecords of {key}: " in str(results.errors[key]) for key in keys)
 
 
 def test_a_leader_that_hangs_keeps_only_its_own_partitions_away() -> None:
