@@ -75,7 +75,7 @@ class AbsentTopics:
     def _look(self, now: float) -> None:
         """Find the partitions that are denied, and fail those that are refused for good."""
         absent: dict[TopicPartition, float] = {}
-        for partition in self._unsent():
+        for partition in self._open_partitions():
             code = self._cluster.error(partition.topic)
             if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or self._is_beyond(partition):
                 absent[partition] = self._absent_until.get(partition, now + GETS_ROUND)
@@ -85,9 +85,14 @@ class AbsentTopics:
                 self._fail(partition, settled.error, now)
         self._absent_until = absent
 
-    def _unsent(self) -> Iterator[TopicPartition]:
+    def _open_partitions(self) -> Iterator[TopicPartition]:
+        """Yield all partitions that are not answered yet.
+
+        Also those in flight: a former leader, which older metadata name, only answers that it does
+        not have the partition. The next try would go there again.
+        """
         for opened in self._open:
-            yield from list(opened.unsent)
+            yield from list(opened)
 
     def _is_beyond(self, partition: TopicPartition) -> bool:
         """Tell whether a topic has fewer partitions than that."""

@@ -273,6 +273,34 @@ def test_a_topic_that_may_not_be_seen_fails_at_once() -> None:
     assert "DeleteRecords of t-0: " in str(results.errors[T0])
 
 
+def test_a_topic_that_is_deleted_while_its_former_leader_is_asked_fails_after_a_while() -> None:
+    """Older metadata still name that leader, which only says that it has no such partition."""
+    brokers = Deleting()
+    machine = brokers.machine
+    assert machine.results(DeleteRecords({T0: 5})).values == {T0: 5}
+
+    def deny(request: DeleteRecordsRequest, key: ConnectionKey) -> DeleteRecordsResponse:
+        told = brokers.delete(request, key)
+        told.topics[0].partitions[0].error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return told
+
+    machine.handlers[DeleteRecordsRequest] = lambda request, key: None
+    ended, _ = machine.start(DeleteRecords({T0: 5}))
+    machine.run(0.1)
+    machine.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    machine.control.cluster.request_refresh("somebody else wants to know", "t")
+    machine.run(0.1)
+    machine.handlers[DeleteRecordsRequest] = deny
+    command, request, version = machine.unanswered.pop()
+    assert isinstance(request, DeleteRecordsRequest)
+    machine.answer(command, deny(request, ConnectionKey(Role.DATA, 1)), version)
+    machine.run(GETS_ROUND)
+    (results,) = ended
+    assert isinstance(results, OperationResults)
+    assert isinstance(results.errors[T0], UnknownTopicOrPartition)
+    assert "DeleteRecords of t-0: there is no topic 't'" in str(results.errors[T0])
+
+
 def test_each_operation_names_its_own_item_among_those_that_are_absent() -> None:
     """Two operations may wait for the same partition."""
     brokers = Deleting()
