@@ -11,8 +11,8 @@
 The requester finds the nodes, splits the items over them, and tries again what may be tried again.
 
 Every error names the item and the API. One that says that something is not permitted also names
-the permission. If an item was sent before and no answer came, its error may be the work of that
-first try: then it says so (`explained`).
+the permission. If an item was sent before, and no answer says what came of that, its error may be
+the work of that first try: then it says so (`explained`).
 
 Thread: control; a user's thread makes the object, and gives it away.
 """
@@ -20,14 +20,28 @@ Thread: control; a user's thread makes the object, and gives it away.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
-from kafka_fast.control.requests.meanings import Meaning, NotDone, Refused, Retry, meaning_of
+from kafka_fast.control.requests.meanings import (
+    MOVED,
+    Done,
+    Meaning,
+    NotDone,
+    Refused,
+    Retry,
+    meaning_of,
+)
 from kafka_fast.control.requests.targets import Target
-from kafka_fast.errors import ErrorCode, KafkaError, UsageError, error_description, reworded
+from kafka_fast.errors import (
+    BrokerError,
+    ErrorCode,
+    KafkaError,
+    UsageError,
+    error_description,
+    reworded,
+)
 from kafka_fast.instants import NEVER
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value, field, replace
@@ -47,6 +61,9 @@ NOT_PERMITTED = frozenset(
     }
 )
 """What brokers answer to who lacks a permission."""
+
+UNDONE = MOVED | {ErrorCode.THROTTLING_QUOTA_EXCEEDED}
+"""Errors of a try that has changed nothing. Others that pass, as REQUEST_TIMED_OUT, do not say."""
 
 
 class OperationResults(Value, Generic[K, V], frozen=False, eq=False):
@@ -82,7 +99,7 @@ class Operation(Call[K, V]):
     words: ClassVar[Mapping[int, str]] = {}
     """What an error code means here, if the broker has no words of its own, and Kafka's are odd."""
     explained: ClassVar[Mapping[int, str]] = {}
-    """What an error code may mean if the item was sent before, and no answer came."""
+    """What an error code may mean if nobody knows what an earlier try of the item has done."""
 
     def __init__(
         self,
@@ -103,7 +120,8 @@ class Operation(Call[K, V]):
         self.items = None if items is None else list(dict.fromkeys(items))
         self._retries_on_quota = retry_on_quota
         self._results: OperationResults[K, V] = OperationResults(list(self.items or ()))
-        self._tries: Counter[K] = Counter()
+        self._unanswered: set[K] = set()  # sent, and not answered yet
+        self._uncertain: set[K] = set()  # what an earlier try has done is not known
         self._on_ended: Callable[[OperationResults[K, V]], None] = lambda results: None
 
     def begin(self, timeout: float, on_ended: Callable[[OperationResults[K, V]], None]) -> None:
@@ -140,7 +158,7 @@ class Operation(Call[K, V]):
         text = said or self.words.get(code) or error_description(code)
         if code in NOT_PERMITTED:
             text = f"{text} (needs {self.permission})"
-        if self._tries[item] > 1 and code in self.explained:
+        if item in self._uncertain and code in self.explained:
             text = f"{text}; {self.explained[code]}"
         topic = item.topic if isinstance(item, TopicPartition) else None
         meaning = meaning_of(code, self.api, topic=topic)
@@ -169,8 +187,10 @@ class Operation(Call[K, V]):
         raise error
 
     def settle_unsent(self, item: K, now: float) -> Meaning[V] | None:
-        """Count the try that follows."""
-        self._tries[item] += 1
+        """Note the try that follows. If the one before was not answered, it may have succeeded."""
+        if item in self._unanswered:
+            self._uncertain.add(item)
+        self._unanswered.add(item)
         return None
 
     def read(
@@ -179,7 +199,10 @@ class Operation(Call[K, V]):
         """Return what the answer means, and keep for how long the broker throttles this client."""
         throttle: int = getattr(answer, "throttle_time_ms", 0)
         self._results.throttle_time_ms = max(self._results.throttle_time_ms, throttle)
-        yield from self.outcomes(answer, items, source)
+        for item, meaning in self.outcomes(answer, items, source):
+            if not isinstance(meaning, Done) and _says_undone(meaning.error):
+                self._unanswered.discard(item)
+            yield item, meaning
 
     def handle_done(self, item: K, value: V, now: float) -> None:
         """Keep the answer."""
@@ -202,3 +225,7 @@ class Operation(Call[K, V]):
     def handle_ended(self, now: float) -> None:
         """Pass the results on."""
         self._on_ended(self._results)
+
+
+def _says_undone(error: KafkaError) -> bool:
+    return isinstance(error, BrokerError) and error.code in UNDONE

@@ -118,6 +118,22 @@ def test_a_topic_that_exists_is_not_explained_by_a_try_that_was_answered() -> No
     assert "earlier try" not in str(results.errors["a"])
 
 
+@pytest.mark.parametrize(
+    ("first", "is_explained"),
+    [
+        (ErrorCode.NOT_CONTROLLER, False),
+        (ErrorCode.THROTTLING_QUOTA_EXCEEDED, False),
+        (ErrorCode.REQUEST_TIMED_OUT, True),
+    ],
+)
+def test_a_try_that_has_changed_nothing_explains_nothing(first: int, is_explained: bool) -> None:
+    """What NOT_CONTROLLER answers has not created the topic; who timed out may have."""
+    brokers = Creating(first, ErrorCode.TOPIC_ALREADY_EXISTS)
+    error = brokers.machine.results(create(NewTopic("a", 1, 1))).errors["a"]
+    assert isinstance(error, TopicAlreadyExists)
+    assert ("earlier try" in str(error)) is is_explained
+
+
 def test_a_quota_on_changes_is_waited_for() -> None:
     brokers = Creating(ErrorCode.THROTTLING_QUOTA_EXCEEDED, throttle_time_ms=4000)
     results = brokers.machine.results(create(NewTopic("a", 1, 1)))
