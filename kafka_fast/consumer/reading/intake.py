@@ -296,45 +296,53 @@ class Intake:
         unseen = len(self._ready)
         while unseen and most > 0:
             read = self._ready[0]
-            if read.is_paused:
-                self._leave(read)
-                unseen -= 1
-                continue
-            reader = read.reader
-            place = read, len(slices), read.jump, read.seeks
-            handover.taken.append(
-                Taken(read.partition, reader.position, reader.leader_epoch, self._bring_back, place)
-            )
             try:
-                count = reader.take_into(slices, most)
+                count = 0 if read.is_paused else self._take_from(read, most, handover)
             except KafkaError as refusal:
                 self._stop_fetching(read, refusal)
                 if slices:
-                    break  # the next poll raises it
+                    return  # the next poll raises it
                 self._ready.rotate(-1)
                 handover.taken.clear()
                 raise
             if count:
-                most -= count
-                continue  # a reader is emptied before the next partition's turn
-            if read.jump is not None:
-                read.reader.seek(*read.jump)
-                read.jump = None
-            if read.errors and self._is_well(read.partition):
-                read.errors.clear()  # nobody has polled while they were true
-            if not read.errors and read.failure is None:
+                most -= count  # a reader is emptied before the next partition's turn
+            elif read.is_paused or not self._has_error(read):
                 self._leave(read)
                 unseen -= 1
-                continue
-            if slices:
-                break  # the next poll raises it
-            self._ready.rotate(-1)
-            error = read.take_error()
-            if error is not None:
-                handover.taken.clear()
-                raise error
+            elif slices:
+                return  # the next poll raises it
+            else:
+                self._ready.rotate(-1)
+                error = read.take_error()
+                if error is not None:
+                    handover.taken.clear()
+                    raise error
         if not most:
             self._ready.rotate(-1)  # the next poll begins with another partition
+
+    def _take_from(self, read: ReadPartition, most: int, handover: RecordHandover) -> int:
+        """Take slices of at most `most` records of a partition; return the number of records.
+
+        Raises:
+            KafkaError: the partition's reader has stopped.
+        """
+        reader = read.reader
+        place = read, len(handover.slices), read.jump, read.seeks
+        handover.taken.append(
+            Taken(read.partition, reader.position, reader.leader_epoch, self._bring_back, place)
+        )
+        count = reader.take_into(handover.slices, most)
+        if not count and read.jump is not None:
+            reader.seek(*read.jump)
+            read.jump = None
+        return count
+
+    def _has_error(self, read: ReadPartition) -> bool:
+        """Return whether a poll must raise that a partition cannot be read on."""
+        if read.errors and self._is_well(read.partition):
+            read.errors.clear()  # nobody has polled while they were true
+        return bool(read.errors) or read.failure is not None
 
     def _bring_back(self, handover: RecordHandover, taken: Taken) -> None:
         """Give records back to their reader, because the user did not get them."""
