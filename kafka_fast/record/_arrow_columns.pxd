@@ -53,10 +53,10 @@ cdef struct kf_table:
     int64_t name_count
     kf_span_sizes sizes       # of all runs together
     bint too_large            # a column would pass the 2 GiB that its offsets can address
-    bint no_text              # with `text`: the next three say what is no UTF-8
-    kf_part no_text_part
-    int64_t no_text_run
-    int64_t no_text_row       # within the run
+    bint no_text              # with `text`: something is no UTF-8
+    kf_part no_text_part      # the part of a record in which that is
+    int64_t no_text_run       # the run of that record
+    int64_t no_text_row       # its place within the run
 
 
 # The columns of a layout, in its order.

@@ -56,11 +56,14 @@ class Unread:
         self._held: dict[TopicPartition, ConsumerRecords] = {}  # by paused partition
         self._handover = RecordHandover()  # the last one, under way or settled
         self._in_hand = _InHand.NOTHING
-        # The next four begin empty when the user comes back for more records.
-        self._begun: dict[TopicPartition, OffsetAndMetadata] = {}  # records also worked on
-        self._committed: dict[TopicPartition, OffsetAndMetadata] = {}  # by hand
-        self._moved: set[TopicPartition] = set()  # see `drop_partitions`
-        self._given_up: dict[TopicPartition, OffsetAndMetadata] = {}  # see `give_up`
+        # First offsets of what is in hand besides the last thing that the user got.
+        self._begun: dict[TopicPartition, OffsetAndMetadata] = {}
+        # What the user has committed by hand of the records in hand.
+        self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
+        # Partitions that were dropped: what is in hand of them does not count any more.
+        self._moved: set[TopicPartition] = set()
+        # First offsets in hand when the user stopped reading: no commit passes them.
+        self._given_up: dict[TopicPartition, OffsetAndMetadata] = {}
         # Records of a recreated topic are forgotten: their offsets mean nothing in the new topic.
         reading.forget_with(self.drop_partitions)
 

@@ -140,6 +140,11 @@ cdef void note_begun(kf_link* link, double now) noexcept nogil:
 
 
 cdef bint receive(sender_state* state, kf_link* link, double now) noexcept nogil:
+    """Read what is there and handle its whole frames; False: the link was closed.
+
+    It stops after `READS_PER_STEP` reads, so that one fast link does not keep the others waiting.
+    What is left is read in the next turn, because the link stays `readable`.
+    """
     cdef const uint8_t* frame = NULL
     cdef int64_t size = 0
     cdef int error = 0

@@ -80,6 +80,11 @@ cdef bint is_pressed(kf_producer* producer) noexcept nogil:
 
 
 cdef void place(sender_state* state, kf_queue* queue, double now) noexcept nogil:
+    """Put the queue into the list where it belongs now; called after each event that may change it.
+
+    What goes out next decides: a batch that is to be sent again, before one that has come back from
+    compression, before the open ones.
+    """
     cdef kf_producer* producer = state.plane.producer
     cdef int urgency
     cdef double opened
@@ -131,6 +136,10 @@ cdef void ask_for_routes(sender_state* state) noexcept nogil:
 
 
 cdef void promote(sender_state* state, kf_link* link, double now) noexcept nogil:
+    """Place the lingering queues anew that are due; all of them if nothing is to linger now.
+
+    A queue whose backoff is not over stays, whatever the pressure.
+    """
     cdef kf_queue* queue = link.lingering
     cdef kf_queue* following
     cdef bint pressed = is_pressed(state.plane.producer)
