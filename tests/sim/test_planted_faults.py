@@ -111,7 +111,7 @@ def test_forgetting_the_order_of_unresolved_batches(monkeypatch: pytest.MonkeyPa
         rows = report.batches
         judgement = verdicts.judge(report, *args, **rules)
         if len(rows) > 1:
-            judgement.commands = [begin_behind(report, rows[0])]
+            return replace(judgement, commands=[begin_behind(report, rows[0])])
         return judgement
 
     def begin_behind(report: QueueReport, first: BatchRow) -> ProducerCommand:

@@ -32,7 +32,6 @@ from kafka_fast.control.producer.limits import BatchLimit, TopicLimits
 from kafka_fast.control.producer.lost_partitions import LostPartitions
 from kafka_fast.control.producer.producer_messages import (
     BatchRow,
-    FailBatch,
     FailQueue,
     LimitTopic,
     OwnCommand,
@@ -40,14 +39,15 @@ from kafka_fast.control.producer.producer_messages import (
     ProducerCommand,
     QueueReport,
     RefuseRecords,
+    RenumberQueue,
     RouteWanted,
     SetProducerId,
 )
 from kafka_fast.control.producer.refusals import Refusal, refusal_of
 from kafka_fast.control.producer.routes import Routes
 from kafka_fast.control.producer.verdicts import (
+    NO_REFUSALS,
     TOO_LARGE,
-    Judgement,
     ProducerIdentity,
     Rules,
     begin_again,
@@ -70,7 +70,7 @@ from kafka_fast.protocol.apis.records.produce import (
     ProduceResponse,
 )
 from kafka_fast.types import TopicPartition
-from kafka_fast.values import assert_never, replace
+from kafka_fast.values import assert_never
 
 logger = get_logger("kafka_fast.producer")
 
@@ -382,28 +382,32 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
         split_size = self._learn_limit(report, queue.topic, now)
         leader_is_new = queue.id in self._new_leaders
         judgement = judge(
-            report, self._rules, now, leader_is_new=leader_is_new, split_size=split_size
+            report,
+            self._rules,
+            now,
+            leader_is_new=leader_is_new,
+            split_size=split_size,
+            refusals=self._refusals.get(queue.id, NO_REFUSALS),
         )
+        commands = [*judgement.commands]
         if self.fatal is not None:
-            judgement.commands.append(self._give_up(queue.id))
-        elif judgement.bump and not self._begin_again(report, judgement, now, new):
-            return
+            commands.append(self._give_up(queue.id))
+        elif judgement.bump:
+            renumbering = self._begin_again(report, now, new)
+            if renumbering is None:
+                return
+            commands.append(renumbering)
         self._new_leaders.discard(queue.id)
-        self._tell_refusals(report, judgement, now)
-        self._commands.extend(judgement.commands)
+        self._note_refusals(report, now)
+        self._commands.extend(commands)
         self._commands.append(judgement.thaw)
         self.cluster.want_topic(queue.topic, now)
         self._refresh_after(report, queue.topic)
 
-    def _tell_refusals(self, report: QueueReport, judgement: Judgement, now: float) -> None:
-        """Give failed batches what their leader said, and keep what is no other batch's fault."""
+    def _note_refusals(self, report: QueueReport, now: float) -> None:
+        """Forget what the leader said; keep as a trouble what is no other batch's fault."""
         queue = self.routes.queue(report.queue.queue_id)
-        refusals = self._refusals.pop(queue.id, {})
-        for at, command in enumerate(judgement.commands):
-            if isinstance(command, FailBatch):
-                refusal = refusals.get((command.row.serial, command.row.slice))
-                if refusal is not None and refusal.error.code == command.error_code:
-                    judgement.commands[at] = replace(command, detail=refusal.detail)
+        refusals = self._refusals.pop(queue.id, NO_REFUSALS)
         followers = consequences(report)
         for row in report.batches:
             refusal = refusals.get((row.serial, row.slice))
@@ -452,21 +456,23 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
                 self._handle_report(report, now)
 
     def _begin_again(
-        self, report: QueueReport, judgement: Judgement, now: float, new: ProducerIdentity | None
-    ) -> bool:
-        """Renumber a queue under a new epoch; False if a new producer id has to come first."""
+        self, report: QueueReport, now: float, new: ProducerIdentity | None
+    ) -> RenumberQueue | None:
+        """Return the command that renumbers a queue under a new epoch.
+
+        None: a new producer id has to come first, and the report waits for it.
+        """
         identity = new or self.identity.bump(now)
         if identity is None:
             self._waiting_for_epoch.append(report)
-            return False
+            return None
         logger.info(
             "epoch %d of producer %d begins with %s-%d",
             identity.epoch,
             identity.producer_id,
             *self._place(report),
         )
-        judgement.commands.append(begin_again(report, identity))
-        return True
+        return begin_again(report, identity)
 
     def _place(self, report: QueueReport) -> tuple[str, int]:
         queue = self.routes.queue(report.queue.queue_id)

@@ -29,7 +29,8 @@ The parts of a batch that is split are new batches: they do not inherit its fail
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from kafka_fast.control.producer.producer_messages import (
     BatchRow,
@@ -42,11 +43,13 @@ from kafka_fast.control.producer.producer_messages import (
     SplitBatch,
     ThawQueue,
 )
+from kafka_fast.control.producer.refusals import Refusal
 from kafka_fast.errors import ERRORS, ErrorCode, Outcome
 from kafka_fast.values import Value
 
 NO_ANSWER = 0
 
+NO_REFUSALS: Mapping[tuple[int, int], Refusal] = MappingProxyType({})
 
 TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 SEQUENCE_ERRORS = frozenset(
@@ -75,13 +78,15 @@ class ProducerIdentity(Value):
     epoch: int
 
 
-class Judgement(Value, frozen=False):
+class Judgement(Value):
     """The verdicts on one report."""
 
-    commands: list[ProducerCommand]
+    commands: Sequence[ProducerCommand]
+    """For its batches, complete."""
     bump: bool
     """The epoch must be bumped: then `RenumberQueue` to sequence 0 comes before `thaw`."""
     thaw: ThawQueue
+    """The last command."""
 
 
 def is_retriable(code: int, *, idempotent: bool) -> bool:
@@ -103,7 +108,13 @@ def may_split(row: BatchRow, rules: Rules) -> bool:
 
 
 def judge(
-    report: QueueReport, rules: Rules, now: float, *, leader_is_new: bool, split_size: int = 0
+    report: QueueReport,
+    rules: Rules,
+    now: float,
+    *,
+    leader_is_new: bool,
+    split_size: int = 0,
+    refusals: Mapping[tuple[int, int], Refusal] = NO_REFUSALS,
 ) -> Judgement:
     """Return the verdicts on a frozen queue.
 
@@ -113,6 +124,7 @@ def judge(
         now: the time.
         leader_is_new: the leader has changed since the failure, so do not wait (KIP-951).
         split_size: the largest size of the parts of a split batch, in bytes.
+        refusals: what the leader said of batches, by serial and slice.
     """
     commands: list[ProducerCommand] = []
     kept: list[BatchRow] = []
@@ -132,9 +144,7 @@ def judge(
         elif is_retriable(code, idempotent=rules.idempotent) and row.failures <= rules.retries:
             kept.append(row)
         else:
-            outcome = Outcome.MAYBE_WRITTEN if row.maybe_written else Outcome.REJECTED
-            # Java's client gives a batch without an answer the same code.
-            commands.append(FailBatch(row, code or ErrorCode.NETWORK_EXCEPTION, outcome))
+            commands.append(fail_batch(row, refusals.get((row.serial, row.slice))))
             may_have_gap = may_have_gap or row.maybe_written
             if not row.maybe_written and gap is None:
                 gap = row
@@ -150,6 +160,15 @@ def judge(
         report.queue.queue_id, report.queue.generation, now + wait, single=rules.idempotent
     )
     return Judgement(commands, bump, thaw)
+
+
+def fail_batch(row: BatchRow, refusal: Refusal | None) -> FailBatch:
+    """Return the command that fails a batch, with what its leader said of it at last."""
+    code = row.error_code or ErrorCode.NETWORK_EXCEPTION  # as Java's client does without an answer
+    outcome = Outcome.MAYBE_WRITTEN if row.maybe_written else Outcome.REJECTED
+    if refusal is None or refusal.error.code != code:
+        return FailBatch(row, code, outcome)
+    return FailBatch(row, code, outcome, refusal.detail)
 
 
 def consequences(report: QueueReport) -> set[BatchRow]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kafka_fast.control.producer.producer_messages import BatchRow, FailBatch, QueueReport, QueueRow
+from kafka_fast.control.producer.refusals import Refusal
 from kafka_fast.control.producer.verdicts import NO_ANSWER, Rules, judge
-from kafka_fast.errors import ErrorCode, Outcome
+from kafka_fast.errors import ErrorCode, Outcome, broker_error
 
 
 def rules(*, idempotent: bool = True, retries: int = 2**31 - 1) -> Rules:
@@ -40,3 +41,19 @@ def test_after_a_failure_one_batch_goes_alone_even_if_none_is_kept() -> None:
     refused = row(1, 29)  # TOPIC_AUTHORIZATION_FAILED
     assert judge(report(refused), rules(), 5.0, leader_is_new=False).thaw.single
     assert not judge(report(refused), rules(idempotent=False), 5.0, leader_is_new=False).thaw.single
+
+
+def test_a_failed_batch_keeps_what_its_leader_said_of_it_and_of_no_other_answer() -> None:
+    refused, expired = row(1, ErrorCode.INVALID_RECORD), row(2, NO_ANSWER, failures=9)
+    said = Refusal(broker_error(ErrorCode.INVALID_RECORD, "too old"), b"too old")
+    judgement = judge(
+        report(refused, expired),
+        rules(idempotent=False, retries=1),
+        5.0,
+        leader_is_new=False,
+        refusals={(1, 0): said, (2, 0): said},
+    )
+    assert judgement.commands == [
+        FailBatch(refused, ErrorCode.INVALID_RECORD, Outcome.REJECTED, b"too old"),
+        FailBatch(expired, ErrorCode.NETWORK_EXCEPTION, Outcome.REJECTED),
+    ]
