@@ -142,9 +142,9 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         handover = RecordHandover()
         try:
             await self._take(handover, timeout, max_records)
-            return self._unread.settle(handover)
+            return self._cursor.settle(handover)
         except BaseException:  # a cancellation, too
-            self._unread.take_back(handover)
+            self._cursor.take_back(handover)
             raise
 
     async def _take(
@@ -171,7 +171,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         that a loop has not reached come with the next poll or loop.
         """
         with self._caller_lock:
-            records = self._unread.the_iterator()
+            records = self._cursor.the_iterator()
             frame = looping_frame(sys._getframe().f_back)
             return AsyncRecords(records, self._next_record, frame, self._core.plane)
 
@@ -179,13 +179,13 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """Let other tasks run, if the event loop was held for too long; return the next record."""
         is_first = loop.begin_next()
         with self._caller_lock:
-            self._unread.cover_handed_over()  # a cancellation from here on interrupts no work
+            self._cursor.cover_handed_over()  # a cancellation from here on interrupts no work
             if is_first:
                 await self._driver.run(self._calls.begin_loop())
             await self._driver.yield_if_due()
             self._core.waits.check_wakeup()
-            if self._unread.the_iterator().has_next():
-                self._unread.note_reached()
+            if self._cursor.the_iterator().has_next():
+                self._cursor.note_reached()
             else:
                 await self._refill_loop()
         return loop.take_next()
@@ -196,9 +196,9 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         try:
             while not handover:
                 await self._take(handover, ITERATION_WAIT, None)
-            self._unread.iterate_over_taken(handover)
+            self._cursor.iterate_over_taken(handover)
         except BaseException:  # a cancellation, too
-            self._unread.take_back(handover)
+            self._cursor.take_back(handover)
             raise
 
     def batches(self, max_records: int | None = None) -> AsyncIterator[ConsumerRecords[K_co, V_co]]:

@@ -63,7 +63,7 @@ class ConsumerBase:
         self._caller_lock = CallerLock(self._core)
         self._steps = ConsumerSteps(self, self._core, self._settings, self._refill)
         self._calls = ConsumerCalls(self._core, self._settings, self._caller_lock, self._steps)
-        self._unread = self._steps.unread
+        self._cursor = self._steps.cursor
         self._membership = self._steps.membership
         self._finalizer = weakref.finalize(self, self._core.abandon)
         self._finalizer.atexit = False
@@ -90,7 +90,7 @@ class ConsumerBase:
             new_subscription = subscription(topics, pattern, broker_side=by_broker)
             if new_subscription is None:
                 return False
-            if not self._membership.is_subscribed and self._reading.intake.partitions:
+            if not self._membership.is_subscribed and self._reading.buffer.partitions:
                 raise UsageError("partitions are assigned by hand: unsubscribe() first")
             self._membership.subscribe(new_subscription, listener)
             return True
@@ -108,16 +108,16 @@ class ConsumerBase:
             if self._membership.is_subscribed:
                 raise UsageError("the group decides what is read: unsubscribe() first")
             requested = topic_partitions(partitions)
-            gone = frozenset(self._reading.intake.partitions) - frozenset(requested)
+            gone = frozenset(self._reading.buffer.partitions) - frozenset(requested)
             if gone:
                 self._membership.commit_in_background()
             self._reading.assign(requested)
-            self._unread.drop_partitions(gone)
+            self._cursor.drop_partitions(gone)
 
     def assignment(self) -> set[TopicPartition]:
         """Return the partitions that are read now."""
         with self._caller_lock:
-            return set(self._reading.intake.partitions)
+            return set(self._reading.buffer.partitions)
 
     def subscription(self) -> set[str]:
         """Return the topics that were subscribed by name."""
@@ -152,7 +152,7 @@ class ConsumerBase:
         over records ends after the current record.
         """
         self._core.wakeup()
-        self._unread.interrupt()
+        self._cursor.interrupt()
 
     # ---- positions ----
 
@@ -172,7 +172,7 @@ class ConsumerBase:
             (own,) = self._calls.assigned(one_by_one((partition,), "seek", "partition, offset"))
             at = offset_to_read(offset, own)
             self._reading.seek(own, at.offset, at.leader_epoch)
-            self._unread.drop_unread({own})
+            self._cursor.drop_unread({own})
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Read on from the first offset of these partitions; without any, of all assigned ones."""
@@ -196,38 +196,38 @@ class ConsumerBase:
 
     def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
         with self._caller_lock:
-            own = self._calls.assigned(partitions or self._reading.intake.partitions)
+            own = self._calls.assigned(partitions or self._reading.buffer.partitions)
             for partition in own:
                 self._reading.look_up(partition, reset)
-            self._unread.drop_unread(own)
+            self._cursor.drop_unread(own)
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Hand over no records of these partitions until `resume`; fetched records are kept."""
         with self._caller_lock:
             own = self._calls.assigned(one_by_one(partitions, "pause"))
-            self._unread.hold(own)
+            self._cursor.hold(own)
             for partition in own:
-                self._reading.intake.pause(partition, True)
+                self._reading.buffer.pause(partition, True)
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Hand over records of these partitions again."""
         with self._caller_lock:
             own = self._calls.assigned(one_by_one(partitions, "resume"))
-            self._unread.release(own)
+            self._cursor.release(own)
             for partition in own:
-                self._reading.intake.pause(partition, False)
+                self._reading.buffer.pause(partition, False)
 
     def paused(self) -> set[TopicPartition]:
         """Return the partitions that are paused."""
         with self._caller_lock:
-            return self._reading.intake.paused
+            return self._reading.buffer.paused
 
     def current_lag(self, partition: TopicPartition) -> int | None:
         """Return how far a partition's end was away at its last fetch; None: not known."""
         with self._caller_lock:
             (own,) = self._calls.assigned(one_by_one((partition,), "current_lag", "partition"))
-            unread = self._unread.first_offsets().get(own)
-            return self._reading.intake.lag(own, None if unread is None else unread.offset)
+            unread = self._cursor.first_offsets().get(own)
+            return self._reading.buffer.lag(own, None if unread is None else unread.offset)
 
     # ---- the group ----
 
@@ -273,6 +273,6 @@ class ConsumerBase:
     def __repr__(self) -> str:
         if not hasattr(self, "_reading"):
             return "<Consumer, not made>"  # its constructor has failed, and an error is reported
-        count = len(self._reading.intake.partitions)
+        count = len(self._reading.buffer.partitions)
         state = "closed" if self._core.closed else count_of(count, "partition")
         return f"Consumer({self.client_id!r}, {state})"

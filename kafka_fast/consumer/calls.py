@@ -81,7 +81,9 @@ class ConsumerCalls:
         """Return checked partitions; raise UsageError if one is not assigned."""
         own = topic_partitions(partitions)
         foreign = [
-            partition for partition in own if self._reading.intake.read_partition(partition) is None
+            partition
+            for partition in own
+            if self._reading.buffer.buffered_partition(partition) is None
         ]
         if foreign:
             raise UsageError(f"not assigned to this consumer: {', '.join(map(str, foreign))}")
@@ -117,22 +119,22 @@ class ConsumerCalls:
         """
         on_commit(callback)
         with self._caller_lock:
-            membership, unread = self._steps.membership, self._steps.unread
+            membership, cursor = self._steps.membership, self._steps.cursor
             membership.require_group()
-            offsets = unread.handed_over() if upto is None else offsets_of(upto)
+            offsets = cursor.handed_over() if upto is None else offsets_of(upto)
             deadline = self.deadline(timeout)
             if not sync:
                 membership.commit_later(offsets, callback, deadline)
-                unread.note_committed(offsets)
+                cursor.note_committed(offsets)
                 return
             try:
                 yield from membership.commit(offsets, deadline)
             except Exception:
                 raise
             except BaseException:
-                unread.note_committed(offsets)
+                cursor.note_committed(offsets)
                 raise
-            unread.note_committed(offsets)
+            cursor.note_committed(offsets)
             if callback is not None:
                 yield Invoke(callback, (offsets, None))
 
@@ -179,7 +181,7 @@ class ConsumerCalls:
         """Return how many offsets each assigned partition is behind its end."""
         with self._caller_lock:
             deadline = self.deadline(timeout)
-            partitions = self._reading.intake.partitions
+            partitions = self._reading.buffer.partitions
             ends = yield from self.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
             return (yield from self._steps.lag(ends, deadline))
 
@@ -211,7 +213,7 @@ class ConsumerCalls:
 
         Args:
             timeout: seconds; None: default.api.timeout.ms.
-            is_interrupted: whether an exception is on its way; see `Unread.give_up`.
+            is_interrupted: whether an exception is on its way; see `UserCursor.give_up`.
             begin: called before anything is closed.
         """
         if self._core.has_ended:

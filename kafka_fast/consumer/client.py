@@ -128,9 +128,9 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         handover = RecordHandover()
         try:
             self._take(handover, timeout, max_records)
-            return self._unread.settle(handover)
+            return self._cursor.settle(handover)
         except BaseException:  # Ctrl-C, too
-            self._unread.take_back(handover)
+            self._cursor.take_back(handover)
             raise
 
     def _take(self, handover: RecordHandover, timeout: float, max_records: int | None) -> None:
@@ -150,17 +150,17 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         loop has not reached come with the next poll or loop.
         """
         with self._caller_lock:
-            records = self._unread.the_iterator()
+            records = self._cursor.the_iterator()
             return BlockingRecords(records, self._ask, looping_frame(sys._getframe().f_back))
 
     def _ask(self, is_first: bool) -> None:
         """Note that a loop asks for its next record, which may be its first."""
         with self._caller_lock:
-            self._unread.cover_handed_over()
+            self._cursor.cover_handed_over()
             if is_first:
                 self._core.driver.run(self._calls.begin_loop())
             self._core.waits.check_wakeup()
-            self._unread.reach_next_record()  # under this lock: nobody can close in between
+            self._cursor.reach_next_record()  # under this lock: nobody can close in between
 
     def _refill(self, handover: RecordHandover, max_records: int | None = None) -> None:
         """Wait for records without limit and take them; all records before are covered."""
@@ -177,7 +177,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         """
         if max_records is not None:
             max_records = most_records(max_records)
-        return Batches(self._unread, partial(self._refill, max_records=max_records))
+        return Batches(self._cursor, partial(self._refill, max_records=max_records))
 
     # ---- positions and offsets ----
 

@@ -14,7 +14,7 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer import consumer_carrier as fetch_carrier
 from kafka_fast.consumer.consumer_topics import ConsumerTopics
 from kafka_fast.consumer.queries import ConsumerQueries
-from kafka_fast.consumer.reading.reading import Reading
+from kafka_fast.consumer.reading.reading_side import ReadingSide
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.consumer_control import ConsumerControl, OwnEvent
 from kafka_fast.control.consumer.consumer_messages import (
@@ -70,7 +70,7 @@ class ConsumerCore(WaitingCore[OwnCommand, OwnEvent]):
             self.waits = Waits(control.view, host.now, host.callers, memory=memory)
             self.queries = ConsumerQueries(control, self.waits, self.call)
             self.topics = ConsumerTopics(control, self.waits, host, self.call)
-            self.reading = Reading(settings, control, self.streams, self.waits, host, self.call)
+            self.reading = ReadingSide(settings, control, self.streams, self.waits, host, self.call)
             undo.pop_all()
         self._start()
 
@@ -81,19 +81,19 @@ class ConsumerCore(WaitingCore[OwnCommand, OwnEvent]):
 
     def stats(self) -> dict[str, object]:
         """Return counters of fetches, buffers, troubles and nodes."""
-        intake = self.reading.intake
+        buffer = self.reading.buffer
         return {
             **self.plane.stats(),
             **self.streams.stats(),
-            "unreadable_batches": intake.unreadable_batches,
-            "refused_records": intake.refused_records,
+            "unreadable_batches": buffer.unreadable_batches,
+            "refused_records": buffer.refused_records,
             **self.control.view.stats(),
             "nodes": self.plane.node_stats(),
         }
 
     def _describe_own(self) -> list[str]:
         now = self.now()
-        return self.reading.intake.describe(
+        return self.reading.buffer.describe(
             lambda partition: self.control.status_of(partition, now)
         )
 

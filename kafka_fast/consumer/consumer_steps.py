@@ -1,8 +1,8 @@
 """What a consumer's calls do that may wait, once they have the lock and a deadline: as steps.
 
     poll ──────────────────────┐                  ┌─► Membership: the group, commits
-    ConsumerCalls: all others ─┴─► ConsumerSteps ─┼─► Reading: records, positions
-                                                  └─► Unread: what is done
+    ConsumerCalls: all others ─┴─► ConsumerSteps ─┼─► ReadingSide: records, positions
+                                                  └─► UserCursor: what is done
 
 A driver runs the steps, and decides how to wait.
 
@@ -15,7 +15,7 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.consumer.group.membership import Membership
 from kafka_fast.consumer.reading.record_handover import RecordHandover
-from kafka_fast.consumer.reading.unread import Refill, Unread
+from kafka_fast.consumer.reading.user_cursor import Refill, UserCursor
 from kafka_fast.errors import UsageError
 from kafka_fast.net.waiting.steps import InThread, Steps
 from kafka_fast.types import TopicPartition
@@ -34,7 +34,7 @@ class ConsumerSteps:
         settings: ConsumerSettings,
         refill: Refill,
     ) -> None:
-        """Make the consumer's `Unread` and `Membership`.
+        """Make the consumer's `UserCursor` and `Membership`.
 
         Args:
             consumer: the argument of listeners.
@@ -45,8 +45,8 @@ class ConsumerSteps:
         self._core = core
         self._settings = settings
         self._reading = core.reading
-        self.unread = Unread(core.reading, refill)
-        self.membership = Membership(consumer, core, self.unread, settings)
+        self.cursor = UserCursor(core.reading, refill)
+        self.membership = Membership(consumer, core, self.cursor, settings)
 
     # ---- records ----
 
@@ -57,8 +57,8 @@ class ConsumerSteps:
             UsageError: nothing is subscribed or assigned.
             WakeupError: another caller called `wakeup`, or closes.
         """
-        self.unread.cover_handed_over()
-        if not (self.membership.is_subscribed or self._reading.intake.partitions):
+        self.cursor.cover_handed_over()
+        if not (self.membership.is_subscribed or self._reading.buffer.partitions):
             raise UsageError("there is nothing to read: subscribe to topics, or assign partitions")
         # A poll that finds records never waits, so no wait would raise the WakeupError.
         self._core.waits.check_wakeup()
@@ -69,7 +69,7 @@ class ConsumerSteps:
         Returns:
             False if there are no records, or if callbacks or group news have to be handled first.
         """
-        self.unread.begin_handover(handover)
+        self.cursor.begin_handover(handover)
         if self._settings.group_id is not None:
             membership = self.membership
             if membership.has_to_act:
@@ -77,7 +77,7 @@ class ConsumerSteps:
             membership.commit_if_due()
             if membership.is_subscribed:
                 membership.show_life(0.0)
-        if self.unread.try_take(most, handover):
+        if self.cursor.try_take(most, handover):
             return True
         self._reading.try_take(most, handover)
         return bool(handover.slices)
@@ -97,8 +97,8 @@ class ConsumerSteps:
                 self._core.check_open()  # a listener may have closed it
                 if membership.is_subscribed:
                     membership.show_life(0.0)
-            self.unread.begin_handover(handover)  # a listener may have polled
-            if self.unread.try_take(most, handover):
+            self.cursor.begin_handover(handover)  # a listener may have polled
+            if self.cursor.try_take(most, handover):
                 return
             until = min(deadline, self._core.now() + ALIVE_SLICE)
             yield from self._reading.take_records(most, handover, until)
@@ -112,7 +112,7 @@ class ConsumerSteps:
     def position(self, partition: TopicPartition, deadline: float) -> Steps[int]:
         """Return the offset of the record that comes next."""
         at = yield from self._reading.await_position(partition, deadline)
-        return self.unread.first_offsets().get(partition, at).offset
+        return self.cursor.first_offsets().get(partition, at).offset
 
     def lag(
         self, ends: dict[TopicPartition, int], deadline: float
@@ -127,26 +127,26 @@ class ConsumerSteps:
 
     def unsubscribe(self, deadline: float, *, is_interrupted: bool) -> Steps[None]:
         """Stop reading, and leave the group; the arguments are those of `close`."""
-        self.unread.give_up(is_interrupted=is_interrupted)
+        self.cursor.give_up(is_interrupted=is_interrupted)
         if self.membership.is_subscribed:
             yield from self.membership.unsubscribe(deadline)
         else:
             yield from self.membership.commit_covered(deadline)
-        gone = self._reading.intake.partitions
+        gone = self._reading.buffer.partitions
         self._reading.assign(())
-        self.unread.drop_partitions(gone)
+        self.cursor.drop_partitions(gone)
 
     def close(self, deadline: float, *, is_interrupted: bool) -> Steps[None]:
         """Commit if that is automatic, leave the group, and end both planes.
 
         Args:
             deadline: when to give up waiting for brokers.
-            is_interrupted: whether an exception is on its way; see `Unread.give_up`.
+            is_interrupted: whether an exception is on its way; see `UserCursor.give_up`.
         """
-        self.unread.interrupt()  # a loop over records ends after the current record
+        self.cursor.interrupt()  # a loop over records ends after the current record
         try:
             if not self._core.closed:  # otherwise an interrupted `close` has left the group
-                self.unread.give_up(is_interrupted=is_interrupted)
+                self.cursor.give_up(is_interrupted=is_interrupted)
                 yield from self.membership.commit_and_leave(deadline)
         except GeneratorExit:  # the caller is gone, and nobody runs more steps
             self._core.close()
@@ -162,4 +162,4 @@ class ConsumerSteps:
             yield InThread(self._core.close)
         finally:
             # Behind the close: if it is interrupted, the next one would commit unread records.
-            self.unread.drop_partitions(self._reading.intake.partitions)
+            self.cursor.drop_partitions(self._reading.buffer.partitions)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 
 from kafka_fast.config import LATEST, ConsumerSettings
-from kafka_fast.consumer.reading.intake import Intake
+from kafka_fast.consumer.reading.fetch_buffer import FetchBuffer
 from kafka_fast.control.consumer.consumer_control import ConsumerControl
 from kafka_fast.control.consumer.diagnosis import ANSWER_GRACE
 from kafka_fast.logs import LONG, ClientLog, LongWait, Waiting, some_of
@@ -25,17 +25,17 @@ class IdleLog:
     """The wait for records of one consumer's user."""
 
     def __init__(
-        self, control: ConsumerControl, intake: Intake, settings: ConsumerSettings
+        self, control: ConsumerControl, buffer: FetchBuffer, settings: ConsumerSettings
     ) -> None:
         """Start without a wait; `note_idle` begins one, and `end_wait` ends it.
 
         Args:
             control: knows why records do not come.
-            intake: knows how far the user has read.
+            buffer: knows how far the user has read.
             settings: the consumer's configuration.
         """
         self._control = control
-        self._intake = intake
+        self._buffer = buffer
         self._wait = LongWait(ClientLog("kafka_fast.consumer", control.view.client_id))
         self._fetch_max_wait = settings.fetch_max_wait
         self._begins_at_end = settings.auto_offset_reset == LATEST
@@ -53,7 +53,7 @@ class IdleLog:
     def note_idle(self, now: float) -> None:
         """Note that there are no records; log the reason if that has lasted."""
         self._began = self._began or now
-        if bool(self._intake.partitions) != self._is_assigned:
+        if bool(self._buffer.partitions) != self._is_assigned:
             self._is_assigned = not self._is_assigned
             if not self._wait.is_told:
                 self._wait.end_wait()  # a new group takes just under three seconds to form
@@ -62,8 +62,8 @@ class IdleLog:
             self._ended_in = self._at_end
 
     def _describe(self, now: float) -> Waiting | None:
-        group, partitions = self._control.group, self._intake.partitions
-        active = [partition for partition in partitions if partition not in self._intake.paused]
+        group, partitions = self._control.group, self._buffer.partitions
+        active = [partition for partition in partitions if partition not in self._buffer.paused]
         if not partitions:
             return None if group is None else self._with_trouble(group.why_waiting(), now)
         if not active:
@@ -77,7 +77,7 @@ class IdleLog:
         paused = self._control.view.why_throttled(active, now)
         if paused is not None:
             return Waiting(f"waiting for records of {paused.text}", logging.INFO, "quota")
-        behind = [partition for partition in active if not self._intake.is_at_end(partition)]
+        behind = [partition for partition in active if not self._buffer.is_at_end(partition)]
         if not behind:
             return self._at_the_end(active)
         if now - self._began < self._fetch_max_wait + ANSWER_GRACE:

@@ -15,10 +15,10 @@ import pytest
 
 from kafka_fast import aio
 from kafka_fast.consumer.group.membership import Membership
-from kafka_fast.consumer.reading.intake import Intake
-from kafka_fast.consumer.reading.reading import Reading
+from kafka_fast.consumer.reading.fetch_buffer import FetchBuffer
+from kafka_fast.consumer.reading.reading_side import ReadingSide
 from kafka_fast.consumer.reading.record_handover import RecordHandover
-from kafka_fast.consumer.reading.unread import Unread
+from kafka_fast.consumer.reading.user_cursor import UserCursor
 from kafka_fast.control.consumer.consumer_control import ConsumerControl
 from kafka_fast.control.consumer.consumer_messages import StartStream
 from kafka_fast.control.consumer.diagnosis import Diagnosis
@@ -105,26 +105,26 @@ def test_calling_partitions_free_that_the_user_still_reads(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_reading_on_what_was_revoked(monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
-    assign = Reading.assign
+    assign = ReadingSide.assign
 
     def assign_more(self: Any, partitions: Any, **how: Any) -> None:
-        assign(self, dict.fromkeys([*self.intake.partitions, *partitions]), **how)
+        assign(self, dict.fromkeys([*self.buffer.partitions, *partitions]), **how)
 
-    monkeypatch.setattr(Reading, "assign", assign_more)
+    monkeypatch.setattr(ReadingSide, "assign", assign_more)
     is_newer = protocol == "consumer"
     show(Wrong.NOT_OWNED, among=lambda plan: speaks_consumer_protocol(plan) == is_newer)
 
 
 @pytest.mark.parametrize("kind", [Wrong.SKIPPED, Wrong.UNREAD])
 def test_losing_an_answer_to_fetch_on_the_way(monkeypatch: pytest.MonkeyPatch, kind: Wrong) -> None:
-    feed, numbers = Intake._feed, itertools.count(1)
+    feed, numbers = FetchBuffer._feed, itertools.count(1)
 
     def feed_most(self: Any, chunk: Any) -> None:
         stream = self._by_id.get(chunk.stream_id)
         if stream is None or stream.fed < 0 or next(numbers) % 10:
             feed(self, chunk)
 
-    monkeypatch.setattr(Intake, "_feed", feed_most)
+    monkeypatch.setattr(FetchBuffer, "_feed", feed_most)
     show(kind)
 
 
@@ -141,8 +141,8 @@ def test_taking_a_refused_commit_for_a_confirmed_one(monkeypatch: pytest.MonkeyP
 
 
 def test_handing_over_what_was_fetched_before_a_seek(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_fast.consumer.reading.intake.seeks_of", lambda generation: 0)
-    monkeypatch.setattr(Intake, "move", lambda self, partition, offset: 0)
+    monkeypatch.setattr("kafka_fast.consumer.reading.fetch_buffer.seeks_of", lambda generation: 0)
+    monkeypatch.setattr(FetchBuffer, "move", lambda self, partition, offset: 0)
     show(Wrong.FALSE_START, Wrong.REPEATED, Wrong.STUCK)
 
 
@@ -285,12 +285,12 @@ def test_heartbeats_that_need_the_gil(monkeypatch: pytest.MonkeyPatch, protocol:
 
 
 def test_trusting_that_what_is_assigned_has_a_position(monkeypatch: pytest.MonkeyPatch) -> None:
-    lag = Intake.lag
+    lag = FetchBuffer.lag
 
     def lag_of(self: Any, partition: Any, done: int | None = None) -> int | None:
         return lag(self, partition, done or self.position(partition).offset)
 
-    monkeypatch.setattr(Intake, "lag", lag_of)
+    monkeypatch.setattr(FetchBuffer, "lag", lag_of)
 
     def may_show(plan: GroupPlan) -> bool:
         return plan.recreations > 0 and any(user.habits["ask"] for user in plan.users)
@@ -313,7 +313,7 @@ def test_a_cancelled_poll_that_loses_its_records(monkeypatch: pytest.MonkeyPatch
         handover = RecordHandover()
         await self._take(handover, timeout, max_records)
         await self._driver.run(yield_to_loop())
-        return self._unread.settle(handover)
+        return self._cursor.settle(handover)
 
     monkeypatch.setattr(aio.Consumer, "poll", poll)
     show(Wrong.SKIPPED, Wrong.UNREAD, among=cancels)
@@ -355,5 +355,5 @@ def test_a_listener_that_does_not_hear_after_a_cancelled_commit(
 
 
 def test_a_close_commits_what_is_in_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Unread, "_first_in_hand", lambda self, **how: {})
+    monkeypatch.setattr(UserCursor, "_first_in_hand", lambda self, **how: {})
     show(Wrong.COMMIT_AHEAD, among=commits_by_itself)

@@ -5,8 +5,9 @@
 
 Code that may wait, or that calls the user, is written as steps (`net/waiting/steps.py`).
 
-This module also decides when an automatic commit is sent. It names what is covered (`unread.py`):
-the positions at the beginning of a poll, never the records that this poll hands over.
+This module also decides when an automatic commit is sent. It names what is covered (see
+`user_cursor.py`): the positions at the beginning of a poll, never the records that this poll hands
+over.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.consumer.group.rebalances import HearsOfRebalances, RebalanceEvent
 from kafka_fast.consumer.queries import NO_GROUP
-from kafka_fast.consumer.reading.unread import Unread
+from kafka_fast.consumer.reading.user_cursor import UserCursor
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import (
     AssignWanted,
@@ -53,18 +54,18 @@ class Membership:
     """One consumer's part in its group, in the user's thread."""
 
     def __init__(
-        self, consumer: object, core: ConsumerCore, unread: Unread, settings: ConsumerSettings
+        self, consumer: object, core: ConsumerCore, cursor: UserCursor, settings: ConsumerSettings
     ) -> None:
         """Start without a subscription: the member joins no group before `subscribe`.
 
         Args:
             consumer: the argument of listeners.
             core: reaches the control plane.
-            unread: knows which records are covered.
+            cursor: knows which records are covered.
             settings: the consumer's configuration.
         """
         self._consumer = consumer
-        self._unread = unread
+        self._cursor = cursor
         self._core = core
         self._log = ClientLog("kafka_fast.consumer", core.client_id)
         self._reading = core.reading
@@ -159,7 +160,7 @@ class Membership:
 
     def _give_up_all(self, deadline: float) -> Steps[None]:
         """Commit and tell the listener, as if all partitions were revoked."""
-        owned = frozenset(self._reading.intake.partitions)
+        owned = frozenset(self._reading.buffer.partitions)
         is_member = self.group.member.identity.generation >= 0
         if owned:
             membership = self.group.member.identity.number
@@ -262,7 +263,7 @@ class Membership:
         hears of the partitions all the same, before the interruption is raised.
         """
         began = self._core.now()
-        owned = revocation.partitions & frozenset(self._reading.intake.partitions)
+        owned = revocation.partitions & frozenset(self._reading.buffer.partitions)
         generation = self.group.member.identity.generation
         interruption = Interruption()
         try:
@@ -280,12 +281,12 @@ class Membership:
         finally:
             left = [
                 partition
-                for partition in self._reading.intake.partitions
+                for partition in self._reading.buffer.partitions
                 if partition not in revocation.partitions
             ]
             self._untold -= revocation.partitions
             self._reading.assign(left, by_hand=False)
-            self._unread.drop_partitions(revocation.partitions)
+            self._cursor.drop_partitions(revocation.partitions)
             kind = "lost" if revocation.lost else "revoked"
             self._note(kind, owned, generation, revocation.reason, began)
         if interruption:
@@ -302,11 +303,11 @@ class Membership:
         if group.is_over(assignment.membership):  # the loss of what was read before is told next
             self._core.call(lambda now: group.handle_assigned(assignment, now))
             return
-        added = assignment.partitions - frozenset(self._reading.intake.partitions)
+        added = assignment.partitions - frozenset(self._reading.buffer.partitions)
         self._untold = told = added | (self._untold & assignment.partitions)
         kept = [
             partition
-            for partition in self._reading.intake.partitions
+            for partition in self._reading.buffer.partitions
             if partition in assignment.partitions
         ]
         self._reading.assign([*kept, *sorted(added)], by_hand=False)
@@ -420,7 +421,7 @@ class Membership:
         foreign = [
             partition
             for partition in offsets
-            if self._reading.intake.read_partition(partition) is None
+            if self._reading.buffer.buffered_partition(partition) is None
         ]
         if foreign:
             raise CommitFailedError(
@@ -460,7 +461,7 @@ class Membership:
         Returns:
             Whether a commit has begun.
         """
-        offsets = self._unread.covered()
+        offsets = self._cursor.covered()
         if not self._settings.enable_auto_commit or not offsets:
             return False
         deadline = self._core.now() + self._settings.default_api_timeout
@@ -469,7 +470,7 @@ class Membership:
 
     def commit_covered(self, deadline: float) -> Steps[None]:
         """Commit covered records, if commits are automatic, and wait for the answer."""
-        offsets = self._unread.covered()
+        offsets = self._cursor.covered()
         if not self._settings.enable_auto_commit or not offsets:
             return
         try:
@@ -481,7 +482,7 @@ class Membership:
         self, owned: frozenset[TopicPartition], deadline: float
     ) -> Steps[None]:
         offsets = {
-            partition: at for partition, at in self._unread.covered().items() if partition in owned
+            partition: at for partition, at in self._cursor.covered().items() if partition in owned
         }
         try:
             if offsets:

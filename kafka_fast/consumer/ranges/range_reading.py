@@ -41,20 +41,20 @@ class RangeReading(ConsumerBase):
     def drop_finished(self) -> int:
         """Stop fetching partitions that are at their ends; return how many are left."""
         with self._caller_lock:
-            at = self._reading.intake.positions()
+            at = self._reading.buffer.positions()
             left = [
                 partition
-                for partition in self._reading.intake.partitions
+                for partition in self._reading.buffer.partitions
                 if partition not in at or at[partition].offset < self._reading.ends[partition]
             ]
-            if len(left) < len(self._reading.intake.partitions):
+            if len(left) < len(self._reading.buffer.partitions):
                 self._reading.assign(left)
             return len(left)
 
     def timeout_error(self, what: str) -> KafkaTimeoutError:
         """Return a timeout error that names the unread partitions, and why they are not read."""
         with self._caller_lock:
-            partitions = self._reading.intake.partitions
+            partitions = self._reading.buffer.partitions
             why = self._core.control.why_waiting_for_several(partitions, self._core.now())
             unread = Reason(f"unread: {why.text}", why.cause)
             return self._core.waits.timeout_error(what, None, unread)
@@ -68,7 +68,7 @@ class RangeReading(ConsumerBase):
         """Return the position of each partition that has one."""
         with self._caller_lock:
             return {
-                partition: at.offset for partition, at in self._reading.intake.positions().items()
+                partition: at.offset for partition, at in self._reading.buffer.positions().items()
             }
 
 

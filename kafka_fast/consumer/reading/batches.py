@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from kafka_fast.consumer.reading.record_handover import RecordHandover
-from kafka_fast.consumer.reading.unread import Refill, Unread
+from kafka_fast.consumer.reading.user_cursor import Refill, UserCursor
 from kafka_fast.records._consumer_records import ConsumerRecords
 
 
@@ -16,14 +16,14 @@ class Batches:
     records that it yielded last.
     """
 
-    def __init__(self, unread: Unread, refill: Refill) -> None:
+    def __init__(self, cursor: UserCursor, refill: Refill) -> None:
         """Keep the arguments; the first `__next__` takes records.
 
         Args:
-            unread: knows which records are done.
+            cursor: knows which records are done.
             refill: waits for records, and takes them.
         """
-        self._unread = unread
+        self._cursor = cursor
         self._refill = refill
 
     def __reduce__(self) -> NoReturn:
@@ -41,7 +41,7 @@ class Batches:
         handover = RecordHandover()
         try:
             self._refill(handover)
-            return self._unread.settle(handover)
+            return self._cursor.settle(handover)
         except BaseException:  # Ctrl-C, too
-            self._unread.take_back(handover)
+            self._cursor.take_back(handover)
             raise

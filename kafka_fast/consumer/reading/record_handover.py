@@ -1,8 +1,8 @@
 """Records on their way to the user. Records that do not reach the user go back to their source.
 
-    Intake ── slices of streams ──────────────────► ┌────────────────┐ ── settle ──► the user
-    Unread ── records that an iteration left ─────► │ RecordHandover │
-    Intake, Unread ◄──────────────────── take_back ─└────────────────┘
+    FetchBuffer ── slices of streams ─────────────► ┌────────────────┐ ── settle ──► the user
+    UserCursor ─── records that a loop left ──────► │ RecordHandover │
+    FetchBuffer, UserCursor ◄─────────── take_back ─└────────────────┘
 
 The outermost function of ours (`Consumer.poll`, for example) makes a handover before it takes
 records, and returns the result of `settle`. If any exception is raised in that function or below

@@ -7,7 +7,7 @@
     troubles ───────────────┘                debug_dump()
 
 What the user's thread knows of it (paused, an error that nobody has seen yet, read to the end) is
-`consumer.read_partition`'s, which puts both into one line of the dump.
+`BufferedPartition`'s, which puts both into one line of the dump.
 
 Thread: any. State is read without a lock: the text is a diagnosis for people, and may be out of
 date by an event.

@@ -231,7 +231,7 @@ def test_a_close_in_the_background_that_fails_is_logged(
 
         consumer.subscribe([topic], listener=Slow())
         polling = asyncio.create_task(consumer.poll(TIMEOUT))
-        await until(lambda: consumer._reading.intake.partitions)
+        await until(lambda: consumer._reading.buffer.partitions)
         closing = asyncio.create_task(consumer.close(0.1))
         await asyncio.sleep(0)
         closing.cancel()

@@ -211,7 +211,7 @@ def test_no_moment_of_a_call_covers_what_the_user_has_not_done(
     def look(frame: FrameType) -> None:
         nonlocal places
         places += 1
-        covered = {} if consumer._core.closed else consumer._unread.covered()
+        covered = {} if consumer._core.closed else consumer._cursor.covered()
         if any(at.offset > done[partition] for partition, at in covered.items()):
             too_many.add((frame.f_code.co_name, frame.f_lineno))
 

@@ -287,7 +287,7 @@ class TestResetting:
         anew = fill(kafka, partition.topic, 3)
         eventually(lambda: consumer._reading._news, "the news of the topic")
         assert next(iter(consumer)).value == anew[0]
-        assert consumer._unread.handed_over()[partition].offset == 1
+        assert consumer._cursor.handed_over()[partition].offset == 1
         consumer.commit()
         assert consumer.committed([partition]) == {partition: OffsetAndMetadata(1, 0)}
 

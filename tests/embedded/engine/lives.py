@@ -88,7 +88,7 @@ class Life:
             yield from self.steps.poll(most, handover, deadline)
 
     def commit(self) -> Steps[None]:
-        offsets = self.steps.unread.handed_over()
+        offsets = self.steps.cursor.handed_over()
         yield from self.steps.membership.commit(offsets, self.deadline())
 
     def close(self) -> Steps[None]:
@@ -101,7 +101,7 @@ class Life:
         while len(offsets) < COUNT:
             handover = RecordHandover()
             yield from self.take(handover, MOST, self.deadline())
-            offsets += self.steps.unread.settle(handover).offsets()
+            offsets += self.steps.cursor.settle(handover).offsets()
         yield from self.commit()
         yield from self.close()
         return offsets
@@ -120,9 +120,9 @@ class LoopLife(Life):
         handover = RecordHandover()
         try:
             await self.driver.run(self.take(handover, most, self.core.now() + timeout))
-            return list(self.steps.unread.settle(handover).offsets())
+            return list(self.steps.cursor.settle(handover).offsets())
         except BaseException:
-            self.steps.unread.take_back(handover)
+            self.steps.cursor.take_back(handover)
             raise
 
 

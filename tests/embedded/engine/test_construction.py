@@ -64,7 +64,7 @@ CONSUMER_STEPS = {
     **HOST_STEPS,
     "ConsumerControl": (consumer_core, "ConsumerControl", refuse),
     "Streams": (threaded_host, "Streams", refuse),
-    "Reading": (consumer_core, "Reading", refuse),
+    "ReadingSide": (consumer_core, "ReadingSide", refuse),
 }
 
 

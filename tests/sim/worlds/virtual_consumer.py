@@ -237,7 +237,7 @@ class Watched(ConsumerBase):
 
     def handed_over(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return what `commit()` commits."""
-        return self._unread.handed_over()
+        return self._cursor.handed_over()
 
     def is_ousted(self) -> bool:
         """Whether the control plane knows that this consumer is no member of its group."""

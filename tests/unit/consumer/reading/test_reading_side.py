@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.consumer.reading.reading import Reading
+from kafka_fast.consumer.reading.reading_side import ReadingSide
 from kafka_fast.control.consumer.consumer_messages import PartitionFailed, PartitionFound
 from kafka_fast.errors import KafkaError, UnknownTopicOrPartition
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
@@ -30,10 +30,10 @@ def test_reading_goes_back_to_where_the_log_was_cut_off_and_never_ahead(
 ) -> None:
     sought: list[tuple[Any, ...]] = []
     reading: Any = SimpleNamespace(
-        intake=SimpleNamespace(position=lambda partition: position),
+        buffer=SimpleNamespace(position=lambda partition: position),
         seek=lambda *where: sought.append(where),
     )
-    Reading._go_back(reading, PARTITION, 45, 2)
+    ReadingSide._go_back(reading, PARTITION, 45, 2)
     assert sought == [(PARTITION, *expected)]
 
 
@@ -41,8 +41,8 @@ def test_a_failure_that_comes_again_and_again_waits_once() -> None:
     """Regression: a partition that failed every second kept an error for each second."""
     reading: Any = SimpleNamespace(_news=deque(), _untold_failures={})
     for text in ("denied", "denied", "denied", "corrupt"):
-        Reading.put_news(reading, PartitionFailed(PARTITION, 0, KafkaError(text), False))
-    Reading.put_news(reading, PartitionFailed(PARTITION, 1, KafkaError("corrupt"), False))
+        ReadingSide.put_news(reading, PartitionFailed(PARTITION, 0, KafkaError(text), False))
+    ReadingSide.put_news(reading, PartitionFailed(PARTITION, 1, KafkaError("corrupt"), False))
     told = [(news.seeks, str(news.error)) for news in reading._news]
     assert told == [(0, "denied"), (0, "corrupt"), (1, "corrupt")]
 
@@ -52,5 +52,5 @@ def test_a_partition_that_is_gone_again_fails_again() -> None:
     failed = PartitionFailed(PARTITION, 0, UnknownTopicOrPartition("gone"), True)
     readable = PartitionFound(PARTITION, 0)
     for news in (failed, readable, failed):
-        Reading.put_news(reading, news)
+        ReadingSide.put_news(reading, news)
     assert list(reading._news) == [failed, readable, failed]

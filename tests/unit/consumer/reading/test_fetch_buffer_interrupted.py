@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.consumer.reading.intake import Intake
+from kafka_fast.consumer.reading.fetch_buffer import FetchBuffer
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.control.consumer.consumer_messages import generation
 from kafka_fast.control.consumer.partition import Position
@@ -72,30 +72,30 @@ def batch_of(count: int) -> bytes:
     return builder.build()
 
 
-def intake_of(calls: list[int]) -> Intake:
-    """Return an intake of three partitions with four records each."""
+def buffer_of(calls: list[int]) -> FetchBuffer:
+    """Return an buffer of three partitions with four records each."""
     arrivals = Arrivals()
 
     def make(partition: TopicPartition) -> Any:
         return Interrupted(PartitionReader(*partition, 0), calls)
 
-    intake = Intake(arrivals, make, read_committed=False)
-    for partition, stream_id in intake.assign(PARTITIONS):
-        intake.positioned(partition, generation(0, 0), Position(0))
+    buffer = FetchBuffer(arrivals, make, read_committed=False)
+    for partition, stream_id in buffer.assign(PARTITIONS):
+        buffer.positioned(partition, generation(0, 0), Position(0))
         arrivals.chunks.append(
             chunk_from_bytes(
                 batch_of(4), asked_offset=0, stream_id=stream_id, generation=generation(0, 0)
             )
         )
-    intake.feed()
-    return intake
+    buffer.feed()
+    return buffer
 
 
-def take(intake: Intake, most: int) -> list[tuple[int, int]]:
+def take(buffer: FetchBuffer, most: int) -> list[tuple[int, int]]:
     """Do as a poll does."""
     handover = RecordHandover()
     try:
-        intake.take_slices(most, handover)
+        buffer.take_slices(most, handover)
         records = handover.settle()
     except BaseException:
         handover.take_back()
@@ -106,33 +106,33 @@ def take(intake: Intake, most: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("most", [1, 3, 5, 100])
 @pytest.mark.parametrize("call", range(1, 7))
 def test_ctrl_c_while_records_are_read_loses_and_repeats_nothing(call: int, most: int) -> None:
-    intake = intake_of([call])
+    buffer = buffer_of([call])
     got: list[tuple[int, int]] = []
     interrupts = 0
     for _ in range(30):
-        before = intake.positions()
+        before = buffer.positions()
         try:
-            got += take(intake, most)
+            got += take(buffer, most)
         except KeyboardInterrupt:
             interrupts += 1
-            after = intake.positions()
+            after = buffer.positions()
             assert {partition: at.offset for partition, at in after.items()} == {
                 partition: at.offset for partition, at in before.items()
             }
     assert interrupts == 1
     assert sorted(got) == [(number, offset) for number in range(3) for offset in range(4)]
-    assert [at.offset for at in intake.positions().values()] == [4, 4, 4]
+    assert [at.offset for at in buffer.positions().values()] == [4, 4, 4]
 
 
 def test_a_new_position_is_not_forgotten() -> None:
     calls = [2]
-    intake = intake_of(calls)
+    buffer = buffer_of(calls)
     # Once its four records are out:
-    intake.positioned(PARTITIONS[0], generation(0, 1), Position(40))
+    buffer.positioned(PARTITIONS[0], generation(0, 1), Position(40))
     with pytest.raises(KeyboardInterrupt):
-        take(intake, 100)
+        take(buffer, 100)
     calls[0] = -1
-    assert len(take(intake, 4)) == 4
+    assert len(take(buffer, 4)) == 4
     for _ in range(3):
-        take(intake, 100)
-    assert [at.offset for at in intake.positions().values()] == [40, 4, 4]
+        take(buffer, 100)
+    assert [at.offset for at in buffer.positions().values()] == [40, 4, 4]

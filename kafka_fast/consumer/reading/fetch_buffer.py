@@ -1,6 +1,6 @@
-"""The fetched records that were not handed over yet: one reader for each partition, read in turn.
+"""A buffer of the fetched records that were not handed over yet: a reader for each partition.
 
-    data plane ── chunks ──► Intake ── PartitionReader … ──► slices for one RecordHandover
+    data plane ── chunks ──► FetchBuffer ── PartitionReader … ──► slices for one RecordHandover
                                 ▲
     seek, pause, assignment ────┘
 
@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from kafka_fast.consumer.reading.read_partition import ReadPartition
+from kafka_fast.consumer.reading.buffered_partition import BufferedPartition
 from kafka_fast.consumer.reading.record_handover import RecordHandover, Taken
 from kafka_fast.control.consumer.consumer_messages import generation, seeks_of
 from kafka_fast.control.consumer.diagnosis import FetchStatus
@@ -49,8 +49,8 @@ class FetchSide(Protocol):
 CHUNKS_AT_A_TIME = 256
 
 
-class Intake:
-    """The assigned partitions of one consumer. User's thread only."""
+class FetchBuffer:
+    """One consumer's buffer, by assigned partition; read in turn. User's thread only."""
 
     def __init__(
         self,
@@ -73,10 +73,10 @@ class Intake:
         self._make_reader = make_reader
         self._is_well = is_well
         self._next_id = 0
-        self._by_partition: dict[TopicPartition, ReadPartition] = {}
-        self._by_id: dict[int, ReadPartition] = {}
+        self._by_partition: dict[TopicPartition, BufferedPartition] = {}
+        self._by_id: dict[int, BufferedPartition] = {}
         self._arrived: list[Chunk] = []  # chunks that no reader has got yet
-        self._ready: deque[ReadPartition] = deque()  # which may have something to hand over
+        self._ready: deque[BufferedPartition] = deque()  # which may have something to hand over
         self.unreadable_batches = 0
         """How often a corrupt batch stopped a partition."""
         self.refused_records = 0
@@ -89,7 +89,7 @@ class Intake:
         """The partitions that are assigned, in the order of their assignment."""
         return list(self._by_partition)
 
-    def read_partition(self, partition: TopicPartition) -> ReadPartition | None:
+    def buffered_partition(self, partition: TopicPartition) -> BufferedPartition | None:
         """Return the state of a partition here; None if it is not assigned."""
         return self._by_partition.get(partition)
 
@@ -122,7 +122,7 @@ class Intake:
         """Return whether all records that the broker had at the last fetch are handed over."""
         return self._is_at_end(self._by_partition[partition])
 
-    def _is_at_end(self, read: ReadPartition) -> bool:
+    def _is_at_end(self, read: BufferedPartition) -> bool:
         high_watermark, last_stable_offset, _ = self._streams.watermarks(read.id)
         end = last_stable_offset if self._read_committed else -1
         end = end if end >= 0 else high_watermark
@@ -157,7 +157,7 @@ class Intake:
             self.drop_partition(partition)
         for partition in requested:
             if partition not in self._by_partition:
-                read = ReadPartition(self._next_id, partition, self._make_reader(partition))
+                read = BufferedPartition(self._next_id, partition, self._make_reader(partition))
                 read.is_waiting = True
                 self._next_id += 1
                 self._streams.add_stream(read.id, *partition, read.reader.end)
@@ -355,7 +355,7 @@ class Intake:
             read.is_queued = False  # queue it in any case: it may be about to leave
             self._queue(read)
 
-    def _stop_fetching(self, read: ReadPartition, error: KafkaError) -> None:
+    def _stop_fetching(self, read: BufferedPartition, error: KafkaError) -> None:
         """Stop fetching a partition whose reader has stopped: its chunks would be thrown away."""
         if read.is_failed:
             return
@@ -369,11 +369,11 @@ class Intake:
     # A Ctrl-C may raise at any point of these two. A partition is then queued twice, or is queued
     # with `is_queued` false. Both are harmless; one missing from the queue would not be read.
 
-    def _queue(self, read: ReadPartition) -> None:
+    def _queue(self, read: BufferedPartition) -> None:
         if not read.is_queued and not read.is_paused:
             self._ready.append(read)
             read.is_queued = True
 
-    def _leave(self, read: ReadPartition) -> None:
+    def _leave(self, read: BufferedPartition) -> None:
         read.is_queued = False
         del self._ready[0]

@@ -1,4 +1,4 @@
-"""A partition as the user's thread has it: how far it is read, and what keeps a poll from it.
+"""A partition in the buffer: how far the user's thread has read it, and what keeps a poll from it.
 
 Thread: the user's; `describe` may be called from any.
 """
@@ -24,8 +24,8 @@ class ReadState(enum.Enum):
     AT_END = "is fetched, and has been read to the end of its log"
 
 
-class ReadPartition(Value, frozen=False, eq=False):
-    """The state of an assigned partition in the user's thread."""
+class BufferedPartition(Value, frozen=False, eq=False):
+    """An assigned partition in the `FetchBuffer`. User's thread."""
 
     id: int
     """The id of the partition's stream in the data plane."""
@@ -43,7 +43,7 @@ class ReadPartition(Value, frozen=False, eq=False):
     is_waiting: bool = False
     """Whether there is no position until the control plane finds one."""
     is_queued: bool = False
-    """Whether the partition is in `Intake._ready`."""
+    """Whether the partition is in `FetchBuffer._ready`."""
     fed: int = -1
     """Generation of the last chunk that the reader got."""
     jump: Position | None = None

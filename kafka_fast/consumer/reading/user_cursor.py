@@ -1,4 +1,6 @@
-"""Records that an iteration took but did not reach; they come with the next poll or loop.
+"""A cursor: how far a user is in its records, and what a loop took of them but did not reach.
+
+Records that a loop did not reach come with the next poll or loop.
 
 A loop that is left has reached only some of a poll's records. The others must be neither skipped
 nor committed. A pause, a seek or a rebalance applies to them as it does to buffered records.
@@ -21,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from kafka_fast.consumer.reading.reading import Reading
+from kafka_fast.consumer.reading.reading_side import ReadingSide
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.records._consumer_records import ConsumerRecords, RecordIterator, iterate
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
@@ -40,10 +42,10 @@ class _InHand(enum.Enum):
     """A record of a loop. The iterator knows whether the loop was left."""
 
 
-class Unread:
-    """The unread records of a consumer's iteration. User's thread only."""
+class UserCursor:
+    """How far a consumer's user is, and the records that loops left unread. User's thread only."""
 
-    def __init__(self, reading: Reading, refill: Refill) -> None:
+    def __init__(self, reading: ReadingSide, refill: Refill) -> None:
         """Register `drop_partitions` with `reading`, which calls it when a topic was recreated.
 
         Args:
@@ -78,7 +80,7 @@ class Unread:
 
         Once `give_up` was called, records that were in hand do not count.
         """
-        offsets = self._reading.intake.positions()
+        offsets = self._reading.buffer.positions()
         for partition, first in self.first_offsets().items():
             if partition in offsets:
                 offsets[partition] = first

@@ -1,7 +1,7 @@
 """The reading side of a consumer: assignments, moves, records, and news about them.
 
-    user's thread ── assign, seek ──► Intake, and ConsumerControl on kf-control
-                  ◄── records ─────── Intake
+    user's thread ── assign, seek ──► FetchBuffer, and ConsumerControl on kf-control
+                  ◄── records ─────── FetchBuffer
                   ◄── news ────────── kf-control: positions, errors
                   ◄── group news ──── kf-control: revoke, assign, the member's failures
 
@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.consumer.idle_log import IdleLog
-from kafka_fast.consumer.reading.intake import Intake
+from kafka_fast.consumer.reading.fetch_buffer import FetchBuffer
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.consumer_control import ConsumerControl
@@ -50,7 +50,7 @@ Forget: TypeAlias = Callable[[Iterable[TopicPartition]], None]
 """Drops records of these partitions that were handed over to an iteration but not reached."""
 
 
-class Reading:
+class ReadingSide:
     """The reading side of one consumer, in the user's thread."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Reading:
         host: Host,
         call: Calls,
     ) -> None:
-        """Make the intake; no partition is assigned yet.
+        """Make the buffer; no partition is assigned yet.
 
         Args:
             settings: the consumer's configuration.
@@ -87,13 +87,13 @@ class Reading:
         # The last failure of each partition, until the user's thread reads it. A partition may fail
         # every second, and always in the same way: that is told once.
         self._untold_failures: dict[TopicPartition, tuple[int, bool, str]] = {}
-        self.intake = Intake(
+        self.buffer = FetchBuffer(
             streams,
             self._make_reader,
             read_committed=settings.is_read_committed,
             is_well=lambda partition: control.is_well(partition, host.now()),
         )
-        self._idle = IdleLog(control, self.intake, settings)
+        self._idle = IdleLog(control, self.buffer, settings)
         self._broker_failed: BrokerFailed | None = None  # to be raised by a poll
         self.ends: dict[TopicPartition, int] = {}
         """Ends of partitions that are assigned from now on. Others are read without end."""
@@ -128,7 +128,7 @@ class Reading:
             partitions: all partitions to read from now on.
             by_hand: whether the user has named them, and not the group.
         """
-        streams = self.intake.assign(partitions)
+        streams = self.buffer.assign(partitions)
         committed = self._settings.group_id is not None
         self._call(
             lambda now: self._control.assign(streams, now, committed=committed, by_hand=by_hand)
@@ -137,12 +137,12 @@ class Reading:
     def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
         """Read on from an offset."""
         position = Position(offset, epoch)
-        seeks = self.intake.move(partition, position)
+        seeks = self.buffer.move(partition, position)
         self._call(lambda now: self._control.seek(partition, position, seeks, now))
 
     def look_up(self, partition: TopicPartition, reset: OffsetReset) -> None:
         """Read on from the log's beginning, its end, or a time in Unix ms."""
-        seeks = self.intake.move(partition, None)
+        seeks = self.buffer.move(partition, None)
         self._call(lambda now: self._control.look_up(partition, reset, seeks, now))
 
     # ---- records ----
@@ -151,14 +151,14 @@ class Reading:
         """Take fetched records. Return True if there were any, or if there is group news.
 
         Raises:
-            KafkaError: see `Intake.take_slices`; or the control thread has failed.
+            KafkaError: see `FetchBuffer.take_slices`; or the control thread has failed.
         """
-        self.intake.feed()
+        self.buffer.feed()
         self._read_news()
         if self._group_news:  # these records' partitions may be given to others by now
             return True
         self._raise_broker_failed(urgent=True)
-        self.intake.take_slices(most, handover)
+        self.buffer.take_slices(most, handover)
         if handover.slices:
             self._idle.end_wait()
             return True
@@ -208,12 +208,12 @@ class Reading:
         refusals = self._waits.watch_refusals()
         what = f"position of {partition}"
         while True:
-            self.intake.feed()
+            self.buffer.feed()
             self._read_news()
-            at = self.intake.position(partition)
+            at = self.buffer.position(partition)
             if at is not None:
                 return at
-            error = self.intake.take_error(partition)
+            error = self.buffer.take_error(partition)
             if error is not None:
                 raise error
             self._waits.raise_if_over()
@@ -284,11 +284,11 @@ class Reading:
             match self._news[0]:
                 case PartitionFailed(partition, seeks, error, is_final):
                     self._untold_failures.pop(partition, None)
-                    self.intake.fail_partition(partition, seeks, error, is_final=is_final)
+                    self.buffer.fail_partition(partition, seeks, error, is_final=is_final)
                 case PartitionFound(partition, seeks):
-                    self.intake.clear_failure(partition, seeks)
+                    self.buffer.clear_failure(partition, seeks)
                 case Reposition(partition, seeks, offset, epoch):
-                    read = self.intake.read_partition(partition)
+                    read = self.buffer.buffered_partition(partition)
                     if read is not None and read.seeks == seeks:
                         self._go_back(partition, offset, epoch)
                 case Recreated(partition, seeks):
@@ -296,7 +296,7 @@ class Reading:
                 case BrokerFailed() as failed:
                     self._broker_failed = failed
                 case Positioned(partition, generation, offset, epoch):
-                    self.intake.positioned(partition, generation, Position(offset, epoch))
+                    self.buffer.positioned(partition, generation, Position(offset, epoch))
             del self._news[0]  # last, so that a Ctrl-C in here does not lose the news
 
     def _begin_again(self, partition: TopicPartition, seeks: int) -> None:
@@ -304,21 +304,21 @@ class Reading:
 
         A range has no beginning in the new topic: its offsets were those of the old one.
         """
-        read = self.intake.read_partition(partition)
+        read = self.buffer.buffered_partition(partition)
         if read is not None and read.seeks == seeks and partition in self.ends:
             # Not final: PartitionFound, of a topic that was denied for long, must not undo it.
-            self.intake.fail_partition(
+            self.buffer.fail_partition(
                 partition, seeks, _range_is_gone(partition, self.ends[partition])
             )
         elif read is not None and read.seeks == seeks:
-            moved = self.intake.begin_again(partition)
+            moved = self.buffer.begin_again(partition)
             if (forget := self._forget()) is not None:
                 forget({partition})
             self._call(lambda now: self._control.begin_again(partition, moved, now))
 
     def _go_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
         """Drop fetched records from an offset on. Records before this offset are read again."""
-        at = self.intake.position(partition)
+        at = self.buffer.position(partition)
         if at is not None and at.offset < offset:
             offset, epoch = at.offset, at.leader_epoch
         self.seek(partition, offset, epoch)
