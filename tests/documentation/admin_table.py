@@ -1,6 +1,6 @@
 """The table of operations in docs/admin.md, made of the classes that carry them out.
 
-    python -m tests.documentation.admin_table      writes it into the page
+python -m tests.documentation.admin_table      writes it into the page
 """
 
 from __future__ import annotations

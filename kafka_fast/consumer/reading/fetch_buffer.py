@@ -321,7 +321,7 @@ class FetchBuffer:
         if not most:
             self._ready.rotate(-1)  # the next poll begins with another partition
 
-    def _take_from(self, read: ReadPartition, most: int, handover: RecordHandover) -> int:
+    def _take_from(self, read: BufferedPartition, most: int, handover: RecordHandover) -> int:
         """Take slices of at most `most` records of a partition; return the number of records.
 
         Raises:
@@ -338,7 +338,7 @@ class FetchBuffer:
             read.jump = None
         return count
 
-    def _has_error(self, read: ReadPartition) -> bool:
+    def _has_error(self, read: BufferedPartition) -> bool:
         """Return whether a poll must raise that a partition cannot be read on."""
         if read.errors and self._is_well(read.partition):
             read.errors.clear()  # nobody has polled while they were true
