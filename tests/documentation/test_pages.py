@@ -24,10 +24,14 @@ ADDRESS = re.compile(r"\s*(?:[*-] )?(?:\[[^\]]+\]: )?<?https?://\S+>?")
 INSIDE = ["ARCHITECTURE.md", *(page for page in all_pages() if page.startswith("docs/internals/"))]
 """Pages for those who read the code."""
 FILE = re.compile(r"`([\w./]+\.(?:py|pyx|pxd|h|c))`")
+NEEDS_KAFKA = {"docs/admin.md"}
+"""Pages about what the embedded broker does not have; `test_pages_kafka.py` follows them."""
 QUICK = {"README.md", "docs/quickstart.md", "docs/errors.md", "docs/troubleshooting.md"}
 FOLLOWED = [  # together 20 seconds of processors: each Python block is a program of its own
     page if page in QUICK else pytest.param(page, marks=pytest.mark.slow)
-    for page in sorted(PAGES, key=lambda page: "celery" not in page)  # that takes the longest
+    for page in sorted(
+        {*PAGES} - NEEDS_KAFKA, key=lambda page: ("celery" not in page, page)
+    )  # celery takes the longest
 ]
 
 
