@@ -242,6 +242,28 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
             case _:
                 self._handle_own(event, now)
 
+    # ---- in: what the host has done ----
+
+    def handle_connected(self, link_id: int, now: float) -> None:
+        """A socket is connected."""
+        self.connections.handle_connected(link_id, now)
+
+    def handle_not_connected(self, link_id: int, error: OSError, now: float) -> None:
+        """A socket could not be connected."""
+        self.connections.handle_connect_failed(link_id, error, now)
+
+    def handle_resolved(
+        self, owner: ConnectionKey, host: str, result: tuple[str, ...] | OSError, now: float
+    ) -> None:
+        """A host's addresses were looked up, or why that failed."""
+        self.connections.handle_resolved(owner, host, result, now)
+
+    def handle_work_done(self, link_id: int, result: object, now: float) -> None:
+        """A login's work has ended, with its result or error."""
+        self.connections.handle_work_done(link_id, result, now)
+
+    # ---- in: what becomes of links ----
+
     def handle_ready(self, link: Link, now: float) -> None:
         """A link may be used now."""
 

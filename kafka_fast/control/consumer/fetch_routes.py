@@ -75,7 +75,7 @@ class FetchRoutes:
         self._cluster = context.cluster
         self._connections = context.connections
         self._links = context.links
-        self._router = context.requester.router
+        self._requester = context.requester
         self._client_id = context.client_id
         self._on_moved = on_moved
         self._on_refused = on_refused
@@ -125,7 +125,7 @@ class FetchRoutes:
         if node is None:
             self._await_leader(assigned, now)
             return
-        link = self._router.want_data(node.id, now)
+        link = self._requester.want_data_link(node.id, now)
         if link is None:
             self._await_link(assigned, node, now)
             return
@@ -181,7 +181,7 @@ class FetchRoutes:
         for node_id in list(self._without_link):
             # A partition whose node has left the cluster needs another one.
             is_gone = self._cluster.node(node_id) is None
-            if is_gone or self._router.want_data(node_id, now) is not None:
+            if is_gone or self._requester.want_data_link(node_id, now) is not None:
                 self._due |= self._without_link.pop(node_id)
         for stream_id in list(islice(self._due, STARTS_AT_ONCE)):
             assigned = self._due.pop(stream_id)

@@ -191,7 +191,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
             if node_id not in self._begun:
                 if not self.connections.may_begin:
                     return
-                self.requester.router.want_data(node_id, now)
+                self.requester.want_data_link(node_id, now)
                 self._begun.add(node_id)
 
     def _unsendable(self) -> Iterator[TopicPartition]:

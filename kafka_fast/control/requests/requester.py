@@ -137,6 +137,10 @@ class Requester:
 
     # ---- commands ----
 
+    def want_data_link(self, node_id: int, now: float) -> Link | None:
+        """Return the link for records to a node; None: there is none yet, and one is made."""
+        return self.router.want_data(node_id, now)
+
     def open_call(
         self, call: Call[K, V], items: Sequence[K] | None = None, *, deadline: float = NEVER
     ) -> OpenCall[K, V]:

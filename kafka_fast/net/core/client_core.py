@@ -281,12 +281,12 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
     def handle_connected(self, link_id: int, now: float) -> None:
         """Tell the control plane that the link is open; the data plane has it."""
         del self._connecting[link_id]
-        self.control.connections.handle_connected(link_id, now)
+        self.control.handle_connected(link_id, now)
 
     def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
         """Tell the control plane that a link could not be opened."""
         del self._connecting[link_id]
-        self.control.connections.handle_connect_failed(link_id, error, now)
+        self.control.handle_not_connected(link_id, error, now)
 
     def handle_crash(self, error: BaseException) -> None:
         """End the client after a turn that has failed; there is no further turn."""
@@ -312,7 +312,7 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
 
     def _take_result(self, link_id: int, result: object) -> None:
         """Pass the result of a login's work to the control plane. Any thread."""
-        self.call(lambda now: self.control.connections.handle_work_done(link_id, result, now))
+        self.call(lambda now: self.control.handle_work_done(link_id, result, now))
 
     def _take_returned(self, done: Callable[[object, float], None], result: object) -> None:
         """Pass the result of a function that was called in a thread to its caller. Any thread."""
@@ -320,4 +320,4 @@ class ClientCore(ABC, Generic[CommandT, EventT]):
 
     def _take_addresses(self, owner: ConnectionKey, host: str, addresses: Addresses) -> None:
         """Pass the result of a look-up to the control plane. Any thread."""
-        self.call(lambda now: self.control.connections.handle_resolved(owner, host, addresses, now))
+        self.call(lambda now: self.control.handle_resolved(owner, host, addresses, now))
