@@ -41,6 +41,7 @@ from kafka_fast.control.admin.types.configs import (
     ConfigSynonym,
     ConfigType,
 )
+from kafka_fast.control.admin.types.delegation_tokens import DelegationToken
 from kafka_fast.control.admin.types.groups.descriptions import (
     ClassicGroupDescription,
     ConsumerGroupDescription,
@@ -109,6 +110,7 @@ __all__ = [
     "ConfigType",
     "ConsumerGroupDescription",
     "CreatedTopic",
+    "DelegationToken",
     "DeletedAcl",
     "ElectionType",
     "FeatureMetadata",

@@ -12,6 +12,7 @@ from kafka_fast.admin.calls.acls import AclCalls
 from kafka_fast.admin.calls.client_quotas import ClientQuotaCalls
 from kafka_fast.admin.calls.cluster import ClusterCalls
 from kafka_fast.admin.calls.configs import ConfigCalls
+from kafka_fast.admin.calls.delegation_tokens import DelegationTokenCalls
 from kafka_fast.admin.calls.group_offsets import GroupOffsetCalls
 from kafka_fast.admin.calls.groups import GroupCalls
 from kafka_fast.admin.calls.log_dirs import LogDirCalls
@@ -33,6 +34,7 @@ class Admin(
     ClientQuotaCalls,
     ClusterCalls,
     ConfigCalls,
+    DelegationTokenCalls,
     GroupCalls,
     GroupOffsetCalls,
     LogDirCalls,

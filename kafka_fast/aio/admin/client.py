@@ -12,6 +12,7 @@ from kafka_fast.aio.admin.acls import AsyncAclCalls
 from kafka_fast.aio.admin.client_quotas import AsyncClientQuotaCalls
 from kafka_fast.aio.admin.cluster import AsyncClusterCalls
 from kafka_fast.aio.admin.configs import AsyncConfigCalls
+from kafka_fast.aio.admin.delegation_tokens import AsyncDelegationTokenCalls
 from kafka_fast.aio.admin.group_offsets import AsyncGroupOffsetCalls
 from kafka_fast.aio.admin.groups import AsyncGroupCalls
 from kafka_fast.aio.admin.log_dirs import AsyncLogDirCalls
@@ -34,6 +35,7 @@ class Admin(
     AsyncClientQuotaCalls,
     AsyncClusterCalls,
     AsyncConfigCalls,
+    AsyncDelegationTokenCalls,
     AsyncGroupCalls,
     AsyncGroupOffsetCalls,
     AsyncLogDirCalls,

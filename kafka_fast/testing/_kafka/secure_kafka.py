@@ -272,6 +272,7 @@ def _sasl_properties(mechanisms: Sequence[str], jwks_url: str) -> dict[str, str]
         "sasl.oauthbearer.jwks.endpoint.url": jwks_url,
         "sasl.oauthbearer.expected.issuer": ISSUER,
         "sasl.oauthbearer.expected.audience": AUDIENCE,
+        "delegation.token.secret.key": "only brokers know it",
     }
     for listener in SASL_LISTENERS:
         for mechanism in mechanisms:
