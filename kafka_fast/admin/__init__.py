@@ -48,7 +48,14 @@ from kafka_fast.control.admin.types.groups.descriptions import (
     MemberDescription,
     ShareGroupDescription,
 )
+from kafka_fast.control.admin.types.groups.lag import GroupLag, PartitionLag
 from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupState, GroupType
+from kafka_fast.control.admin.types.groups.resets import (
+    PartitionReset,
+    ResetKind,
+    ResetPlan,
+    ResetTo,
+)
 from kafka_fast.control.admin.types.groups.streams import (
     StreamsGroupDescription,
     StreamsInternalTopic,
@@ -116,6 +123,7 @@ __all__ = [
     "FeatureMetadata",
     "FeatureUpdate",
     "FinalizedVersionRange",
+    "GroupLag",
     "GroupListing",
     "GroupState",
     "GroupType",
@@ -127,13 +135,18 @@ __all__ = [
     "NewTopic",
     "NodesResult",
     "OffsetSpec",
+    "PartitionLag",
     "PartitionReassignment",
+    "PartitionReset",
     "PatternType",
     "QuorumInfo",
     "QuorumReplica",
     "RaftVoterEndpoint",
     "ReplicaInfo",
     "ReplicaLogDirInfo",
+    "ResetKind",
+    "ResetPlan",
+    "ResetTo",
     "ResourceType",
     "ScramCredentialInfo",
     "Secret",

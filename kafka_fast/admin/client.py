@@ -15,6 +15,7 @@ from kafka_fast.admin.calls.configs import ConfigCalls
 from kafka_fast.admin.calls.delegation_tokens import DelegationTokenCalls
 from kafka_fast.admin.calls.group_offsets import GroupOffsetCalls
 from kafka_fast.admin.calls.groups import GroupCalls
+from kafka_fast.admin.calls.lag import LagCalls
 from kafka_fast.admin.calls.log_dirs import LogDirCalls
 from kafka_fast.admin.calls.offsets import OffsetCalls
 from kafka_fast.admin.calls.partitions import PartitionCalls
@@ -37,6 +38,7 @@ class Admin(
     DelegationTokenCalls,
     GroupCalls,
     GroupOffsetCalls,
+    LagCalls,
     LogDirCalls,
     OffsetCalls,
     PartitionCalls,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.admin.result import AdminResult
+from kafka_fast.admin.workflows.together import with_values
 from kafka_fast.control.admin.operation import Operation, OperationResults
 from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.types import TopicPartition
@@ -27,11 +28,9 @@ def list_offsets_of_groups(
         timeout: seconds; None: default.api.timeout.ms.
     """
     results = yield from steps.results(operation, steps.deadline(timeout))
-    by_group = {
-        group_id: AdminResult(
-            operation.name,
-            replace(results, keys=inner.keys, values=inner.values, errors=inner.errors),
-        )
-        for group_id, inner in results.values.items()
-    }
-    return AdminResult(operation.name, replace(results, values=by_group))  # type: ignore[arg-type]
+    by_group: dict[str, AdminResult[TopicPartition, V]] = {}
+    for group_id, inner in results.values.items():
+        # The client and the throttle time are those of the whole.
+        whole: Any = replace(results, keys=inner.keys, values=inner.values, errors=inner.errors)
+        by_group[group_id] = AdminResult(operation.name, whole)
+    return AdminResult(operation.name, with_values(results, by_group))

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.admin.result import AdminResult, NodesResult
+from kafka_fast.admin.workflows.together import with_values
 from kafka_fast.control.admin.operation import OperationResults
 from kafka_fast.control.admin.operations.groups.descriptions import (
     DescribeClassicGroups,
@@ -77,9 +78,7 @@ def describe_consumer_groups(
         include_authorized_operations=include_authorized_operations,
         deadline=deadline,
     )
-    results: OperationResults[str, ConsumerGroupDescription] = OperationResults(
-        any_kind.keys, errors=any_kind.errors, throttle_time_ms=any_kind.throttle_time_ms
-    )
+    results = with_values(any_kind, dict[str, ConsumerGroupDescription]())
     for group_id, description in any_kind.values.items():
         if isinstance(description, ConsumerGroupDescription):
             results.values[group_id] = description
@@ -105,9 +104,7 @@ def describe_groups(
         groups, include_authorized_operations=include_authorized_operations
     )
     newer = yield from steps.results(first, deadline)
-    results: OperationResults[str, AnyDescription] = OperationResults(
-        newer.keys, {**newer.values}, newer.errors, throttle_time_ms=newer.throttle_time_ms
-    )
+    results = with_values(newer, dict[str, AnyDescription](newer.values))
     others = [group_id for group_id in newer.keys if _is_another(newer.errors.get(group_id))]
     if others:
         second = DescribeClassicGroups(

@@ -15,6 +15,7 @@ from kafka_fast.aio.admin.configs import AsyncConfigCalls
 from kafka_fast.aio.admin.delegation_tokens import AsyncDelegationTokenCalls
 from kafka_fast.aio.admin.group_offsets import AsyncGroupOffsetCalls
 from kafka_fast.aio.admin.groups import AsyncGroupCalls
+from kafka_fast.aio.admin.lag import AsyncLagCalls
 from kafka_fast.aio.admin.log_dirs import AsyncLogDirCalls
 from kafka_fast.aio.admin.offsets import AsyncOffsetCalls
 from kafka_fast.aio.admin.partitions import AsyncPartitionCalls
@@ -38,6 +39,7 @@ class Admin(
     AsyncDelegationTokenCalls,
     AsyncGroupCalls,
     AsyncGroupOffsetCalls,
+    AsyncLagCalls,
     AsyncLogDirCalls,
     AsyncOffsetCalls,
     AsyncPartitionCalls,
