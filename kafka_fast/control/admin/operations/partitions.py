@@ -9,7 +9,7 @@ from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.partitions import ElectionType, PartitionReassignment
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
-from kafka_fast.control.requests.meanings import Done, Meaning
+from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning
 from kafka_fast.control.requests.targets import Controller
 from kafka_fast.errors import ErrorCode, KafkaError, UnsupportedVersionError, UsageError
 from kafka_fast.protocol.apis.topics.alter_partition_reassignments import (
@@ -165,6 +165,9 @@ class ElectAllLeaders(Operation[str, dict[TopicPartition, KafkaError | None]]):
         reader = ElectLeaders(self._kind, [])
         results: dict[TopicPartition, KafkaError | None] = {}
         for key, meaning in reader.outcomes(answer, [], source):
+            if isinstance(meaning, FindAgain):  # older brokers say it of each partition
+                yield ONLY, meaning
+                return
             error = None if isinstance(meaning, Done) else meaning.error
             if error is None or getattr(error, "code", 0) != ErrorCode.ELECTION_NOT_NEEDED:
                 results[key] = error

@@ -124,6 +124,8 @@ def test_results_of_all_elections() -> None:
     assert "of t-2: the broker's words" in str(results[TopicPartition("t", 2)])
     moved = ElectLeadersResponse(error_code=ErrorCode.NOT_CONTROLLER)
     assert isinstance(meanings(operation, moved, 1)[ONLY], FindAgain)
+    each_moved = elected(ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER)
+    assert isinstance(meanings(operation, each_moved, 1)[ONLY], FindAgain)
 
 
 # ---- reassignments ----
