@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TEST = "tests/unit/cli/test_produce_end_to_end.py::test_ctrl_c_delivers_what_was_read"
+TEST = "tests/unit/cli/records/test_produce_end_to_end.py::test_ctrl_c_delivers_what_was_read"
 
 
 def test_a_run_in_the_background_hears_ctrl_c_where_it_must() -> None:

@@ -19,7 +19,6 @@ MOST_MODULES = 15
 WIDE_FOLDERS = {
     "docs": (20, "the pages of the site, at the addresses that others may have linked"),
     "kafka_fast": (20, "public names, and the vocabulary of all layers"),
-    "kafka_fast/cli": (18, "a command each, and what they share"),
     "kafka_fast/consumer": (16, "what its users meet; the listener's type names the client's"),
     "kafka_fast/dataplane/core": (16, "what both sides stand on, with the messages that cross"),
     "kafka_fast/record": (16, "one format: its halves are not rooms"),
@@ -31,7 +30,6 @@ WIDE_FOLDERS = {
     "tests/embedded/tls": (17, "one subject, in a matrix of stores and versions"),
     "tests/integration/scenarios": (26, "a scenario is a file"),
     "tests/unit": (24, "mirrors the package"),
-    "tests/unit/cli": (16, "mirrors the package"),
 }
 
 MOST_LINES = 600

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,12 +20,39 @@ _OF_BYTES = ("key.serializer", "value.serializer", "key.deserializer", "value.de
 """What a file may have for other programs: the commands read and write the records' own bytes."""
 
 
-def add_connection(parser: argparse.ArgumentParser, client: str) -> None:
+_SETTING = re.compile(r"[A-Za-z][\w.-]*=.*", re.DOTALL)
+"""What is a setting and no file's name; a file of such a name is given as ./name."""
+
+
+class _FileOrSetting(argparse.Action):
+    """`--config FILE` of a client, and `--config KEY=VALUE` as Kafka's scripts take it."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Keep the file, or add the setting to `settings`."""
+        if not _SETTING.fullmatch(str(values)):
+            setattr(namespace, self.dest, values)
+            return
+        name, value = key_value(str(values))
+        if name in namespace.settings:
+            parser.error(f"{name} is given twice")
+        namespace.settings = {**namespace.settings, name: value}
+
+
+def add_connection(
+    parser: argparse.ArgumentParser, client: str, *, takes_settings: bool = False
+) -> None:
     """Add the options to a command.
 
     Args:
         parser: the command's parser.
-        client: the client that the properties are for: producer or consumer.
+        client: the client that the properties are for: producer, consumer or admin.
+        takes_settings: whether `--config KEY=VALUE` is one of the `settings` of what is created.
     """
     parser.add_argument(
         "-b",
@@ -32,22 +60,34 @@ def add_connection(parser: argparse.ArgumentParser, client: str) -> None:
         metavar="HOST:PORT",
         help=f"brokers, with commas (default {DEFAULT_BOOTSTRAP})",
     )
-    add_properties(parser, f"the {client} (kafka-fast config --client {client} lists them)")
+    noun = "admin client" if client == "admin" else client
+    whose = f"the {noun} (kafka-fast config --client {client} lists them)"
+    add_properties(parser, whose, takes_settings=takes_settings)
     add_secure_connection(parser)
 
 
-def add_properties(parser: argparse.ArgumentParser, of: str) -> None:
+def add_properties(
+    parser: argparse.ArgumentParser, of: str, *, takes_settings: bool = False
+) -> None:
     """Add the options for properties.
 
     Args:
         parser: the command's parser.
         of: whose properties, in words.
+        takes_settings: as in `add_connection`.
     """
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        help="file of properties, such as a Java client has; what else is given wins",
-    )
+    about = "file of properties, such as a Java client has; what else is given wins"
+    if takes_settings:
+        parser.set_defaults(settings={})
+        parser.add_argument(
+            "--config",
+            metavar="KEY=VALUE|FILE",
+            action=_FileOrSetting,
+            help="a setting of the topic, such as retention.ms=1000; may be repeated. Or a "
+            f"{about}",
+        )
+    else:
+        parser.add_argument("--config", metavar="FILE", help=about)
     parser.add_argument(
         "-X",
         "--property",

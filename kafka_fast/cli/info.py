@@ -16,7 +16,19 @@ _HEADERS = {
     "lz4": "liblz4-dev",
     "zstd": "libzstd-dev",
 }
-_OPTIONAL = ("numpy", "pyarrow", "pyspark", "tqdm", "lz4", "zstandard", "cramjam", "orjson")
+_OPTIONAL = (
+    "numpy",
+    "pyarrow",
+    "pyspark",
+    "tqdm",
+    "rich",
+    "yaml",
+    "shtab",
+    "lz4",
+    "zstandard",
+    "cramjam",
+    "orjson",
+)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kafka_fast import TopicPartition
 from kafka_fast.cli.connection import add_connection, group_id, reader_configuration
-from kafka_fast.cli.standard_error import say
+from kafka_fast.cli.showing.standard_error import say
 from kafka_fast.consumer.group.observer import GroupObserver
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartition, UsageError
 

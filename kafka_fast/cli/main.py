@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 
-from kafka_fast import __version__
-from kafka_fast.cli import broker, check, config, consume, info, lag, produce, topics
-from kafka_fast.cli.points import joined_times
-from kafka_fast.cli.standard_error import say, showing_logs
+from kafka_fast.cli.commands import parse
+from kafka_fast.cli.hints import hint
+from kafka_fast.cli.records.points import joined_times
+from kafka_fast.cli.showing.standard_error import say, showing_logs
 from kafka_fast.errors import ConfigError, KafkaError, MissingPackageError, UsageError
 
 OK = 0
@@ -22,17 +21,6 @@ MISUSED = 2
 INTERRUPTED = 130
 """Ctrl-C: 128 + SIGINT, as shells have it."""
 
-STATUSES = """kafka-fast COMMAND --help tells of its options, with examples.
-
-exit status:
-  0    all was done
-  1    something was not: records not delivered, no broker reached, a file missing
-  2    the arguments or the configuration are wrong
-  130  Ctrl-C (143: SIGTERM)
-"""
-
-WIDTH = 78
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status.
@@ -40,7 +28,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: the arguments after the program's name; None: those of the process.
     """
-    args = _parser().parse_args(joined_times(sys.argv[1:] if argv is None else argv))
+    arguments = joined_times(sys.argv[1:] if argv is None else argv)
+    meant = hint(arguments)
+    if meant is not None:
+        say(meant)
+        return MISUSED
+    try:
+        args = parse(arguments)
+    except UsageError as error:
+        return _fail(error, MISUSED)
     with showing_logs(args.verbose):
         return _run(args)
 
@@ -76,33 +72,3 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, KafkaError) or not isinstance(error, OSError) or not error.strerror:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kafka-fast",
-        description="An Apache Kafka client on the command line.",
-        epilog=STATUSES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"kafka-fast {__version__}")
-    _add_verbose(parser, default=0)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (produce, consume, topics, lag, check, broker, config, info):
-        module.add_parser(commands)
-    for command in commands.choices.values():
-        _add_verbose(command, default=argparse.SUPPRESS)  # keeps a -v before the command
-        if command.epilog:  # the epilog has examples, whose lines must not be wrapped
-            command.formatter_class = argparse.RawDescriptionHelpFormatter
-            command.description = textwrap.fill(command.description or "", WIDTH)
-    return parser
-
-
-def _add_verbose(parser: argparse.ArgumentParser, default: object) -> None:
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="count",
-        default=default,
-        help="log what the client does to standard error; twice: everything",
-    )

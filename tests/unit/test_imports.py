@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 OPTIONAL = (
     "numpy", "pyarrow", "pyspark", "pandas", "tqdm", "lz4", "zstandard", "cramjam", "snappy",
     "typing_extensions", "pytest", "orjson", "botocore", "gssapi", "cryptography",
+    "rich", "shtab", "yaml",
 )  # fmt: skip
 
 # Blocks the optional packages, imports every module of the package that a user imports himself,

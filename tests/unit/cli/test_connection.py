@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_fast.cli.commands import whole_parser
 from kafka_fast.cli.connection import add_connection, configuration, reader_configuration
-from kafka_fast.cli.main import _parser, main
+from kafka_fast.cli.main import main
 from kafka_fast.cli.secure_connection import PASSWORD_VARIABLE
 from kafka_fast.config import CommonSettings, consumer_settings, producer_settings
 from kafka_fast.errors import ConfigError
@@ -175,7 +176,7 @@ def test_the_pages_commands(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mechanisms = []
     for command in commands:
         words = shlex.split(command.replace("client.properties", file))
-        sasl = consumer_settings(reader_configuration(_parser().parse_args(words))).sasl
+        sasl = consumer_settings(reader_configuration(whole_parser().parse_args(words))).sasl
         assert sasl is not None
         mechanisms.append(sasl.mechanism)
     assert mechanisms == ["PLAIN", "SCRAM-SHA-512"]

@@ -12,6 +12,7 @@ import pytest
 
 from kafka_fast import __version__
 from kafka_fast.cli import info
+from kafka_fast.cli.commands import COMMANDS
 from kafka_fast.cli.main import main
 from kafka_fast.config import KEYS
 from kafka_fast.errors import KafkaConnectionError, UsageError
@@ -86,16 +87,19 @@ def test_a_wrong_time_is_named(time: str, capsys: pytest.CaptureFixture[str]) ->
     assert f"--from: {time!r} is neither beginning, end" in capsys.readouterr().err
 
 
-COMMANDS = ["produce", "consume", "topics", "lag", "check", "broker", "config", "info"]
+VERBS = [
+    "topics list", "topics describe", "topics create", "topics delete", "topics partitions",
+    "records delete",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *VERBS])
 def test_every_command_has_help(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as caught:
-        main([command, "--help"])
+        main([*command.split(), "--help"])
     assert caught.value.code == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80

@@ -2,105 +2,21 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import select
 import signal
-import struct
 import subprocess
-import sys
-import termios
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import pytest
 
 from kafka_fast.errors import NotEnoughReplicas, TopicAuthorizationFailed
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
+from tests.unit.cli.terminals import END, INTERRUPT, terminal
 from tests.waiting import TIMEOUT
 
-ROOT = Path(__file__).parents[3]
-END = b"\x04"  # Ctrl-D
-INTERRUPT = b"\x03"  # Ctrl-C
-IN_FRONT = """
-import fcntl, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that the terminal's Ctrl-C reaches this process
-from kafka_fast.cli.main import main
-sys.exit(main())
-"""
 BANNER = "kafka-fast: one record a line, Ctrl-D ends"
-
-
-class Terminal:
-    """A command whose standard streams are one terminal."""
-
-    def __init__(self, master: int, process: subprocess.Popen[bytes]) -> None:
-        self._master = master
-        self.process = process
-        self.text = ""
-
-    def type(self, keys: bytes) -> None:
-        os.write(self._master, keys)
-
-    def await_text(self, text: str) -> None:
-        """Wait until it has been shown."""
-        deadline = time.monotonic() + TIMEOUT
-        while text not in self.text:
-            assert time.monotonic() < deadline, f"no {text!r} in {self.text!r}"
-            self.read(0.1)
-
-    def end(self) -> int:
-        """Wait for the end; return the exit status."""
-        deadline = time.monotonic() + TIMEOUT
-        while self.process.poll() is None:
-            assert time.monotonic() < deadline, self.text
-            self.read(0.05)
-        while self.read(0.0):
-            pass
-        return self.process.returncode
-
-    def read(self, timeout: float) -> bool:
-        """Take what is shown; tell whether there was anything."""
-        if not select.select([self._master], [], [], timeout)[0]:
-            return False
-        try:
-            data = os.read(self._master, 65536)
-        except OSError:  # the other side has closed it
-            return False
-        self.text += data.decode().replace("\r\n", "\n")
-        return bool(data)
-
-
-@contextmanager
-def terminal(*arguments: str, output: IO[bytes] | int | None = None) -> Iterator[Terminal]:
-    """Run `kafka-fast` on a terminal of its own, as the one in front.
-
-    Args:
-        arguments: The command line.
-        output: Where standard output goes; None: to the terminal.
-    """
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, "-c", IN_FRONT, *arguments],
-        stdin=slave,
-        stdout=slave if output is None else output,
-        stderr=slave,
-        cwd=ROOT,
-        start_new_session=True,
-    )
-    os.close(slave)
-    try:
-        yield Terminal(master, process)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from kafka_fast import Consumer, TopicPartition
-from kafka_fast.cli.points import BEGINNING, END, Point, time_meant
+from kafka_fast.cli.records.points import BEGINNING, END, Point, time_meant
 from kafka_fast.consumer.arguments import is_pattern
 from kafka_fast.errors import PositionError, UnknownTopicOrPartition, UsageError
 

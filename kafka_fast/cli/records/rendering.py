@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from kafka_fast.cli.escapes import unescape
+from kafka_fast.cli.records.escapes import unescape
 from kafka_fast.consumer import ConsumerRecord, ConsumerRecords
 from kafka_fast.errors import UsageError
 

@@ -1,4 +1,4 @@
-"""`kafka-fast topics` on the embedded broker."""
+"""`kafka-fast topics list`, which is also `kafka-fast topics`, on the embedded broker."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ def kafka() -> Iterator[EmbeddedKafka]:
         yield kafka
 
 
-def test_names_and_partitions(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["topics", "-b", kafka.bootstrap]) == 0
+@pytest.mark.parametrize("words", [["topics"], ["topics", "list"], ["topics", "-o", "text"]])
+def test_names_and_partitions(
+    words: list[str], kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "-b", kafka.bootstrap]) == 0
     assert capsys.readouterr().out == (
         "TOPIC                         PARTITIONS\n"
         "a-topic-with-a-longer-name             3\n"
@@ -35,12 +38,36 @@ def test_names_and_partitions(kafka: EmbeddedKafka, capsys: pytest.CaptureFixtur
 
 def test_an_object_for_programs(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topics", "-o", "json", "-b", kafka.bootstrap]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    told = json.loads(capsys.readouterr().out)
+    ids = [entry.pop("id") for entry in told["topics"]]
+    assert all(len(topic_id) == 22 for topic_id in ids)
+    assert told == {
         "topics": [
-            {"topic": "a-topic-with-a-longer-name", "partitions": 3},
-            {"topic": "orders", "partitions": 12},
+            {
+                "topic": "a-topic-with-a-longer-name",
+                "partitions": 3,
+                "replication_factor": 1,
+                "internal": False,
+            },
+            {"topic": "orders", "partitions": 12, "replication_factor": 1, "internal": False},
         ]
     }
+    assert main(["topics", "orders", "nothing", "-o", "json", "-b", kafka.bootstrap]) == 1
+    assert json.loads(capsys.readouterr().out)["errors"] == [
+        {
+            "topic": "nothing",
+            "error": "UNKNOWN_TOPIC_OR_PARTITION",
+            "message": "UNKNOWN_TOPIC_OR_PARTITION (3): Metadata of topic 'nothing': there is no "
+            "such topic",
+        }
+    ]
+
+
+def test_more_columns(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topics", "list", "orders", "-o", "wide", "-b", kafka.bootstrap]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head == "TOPIC     PARTITIONS    REPLICAS    INTERNAL    ID"
+    assert row[:-22] == "orders            12           1    no          "
 
 
 def test_internal_topics(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +98,7 @@ def test_a_topic_that_does_not_exist(
     assert main(["topics", "orders", "nothing", "-b", kafka.bootstrap]) == 1
     told = capsys.readouterr()
     assert told.out.split() == ["TOPIC", "PARTITIONS", "orders", "12"]
-    assert "there is no topic 'nothing'" in told.err
+    assert "topic 'nothing': there is no such topic" in told.err
     assert main(["topics", "ord.*", "-b", kafka.bootstrap]) == 2
     assert "'ord.*' is no name of a topic" in capsys.readouterr().err
     with Consumer(bootstrap_servers=kafka.bootstrap) as consumer:

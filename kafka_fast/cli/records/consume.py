@@ -33,11 +33,11 @@ from kafka_fast.cli.connection import (
     is_given,
     reader_configuration,
 )
-from kafka_fast.cli.partitions import assign, check_topics, parse_partition, sources
-from kafka_fast.cli.points import BEGINNING, END, Point, parse_point, time_meant
-from kafka_fast.cli.progress import Progress, showing_progress
-from kafka_fast.cli.rendering import Render, make_render
-from kafka_fast.cli.standard_error import is_terminal, say
+from kafka_fast.cli.records.partitions import assign, check_topics, parse_partition, sources
+from kafka_fast.cli.records.points import BEGINNING, END, Point, parse_point, time_meant
+from kafka_fast.cli.records.rendering import Render, make_render
+from kafka_fast.cli.showing.progress import Progress, showing_progress
+from kafka_fast.cli.showing.standard_error import is_terminal, say
 from kafka_fast.consumer import ConsumerRecords
 from kafka_fast.errors import PositionError, UsageError, WakeupError
 

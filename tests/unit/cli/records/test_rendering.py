@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.cli.rendering import make_render
+from kafka_fast.cli.records.rendering import make_render
 from kafka_fast.consumer import ConsumerRecord
 from kafka_fast.errors import UsageError
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from kafka_fast.cli.progress import NoProgress, StatusLine, showing_progress, write_line
+from kafka_fast.cli.showing.progress import NoProgress, StatusLine, showing_progress, write_line
 from tests.waiting import TIMEOUT
 
 

@@ -15,7 +15,7 @@ from kafka_fast.cli.main import main
 from kafka_fast.errors import ErrorCode
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PRODUCE = 0
 
 

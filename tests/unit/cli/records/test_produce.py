@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.cli import produce
 from kafka_fast.cli.main import main
+from kafka_fast.cli.records import produce
 from kafka_fast.errors import (
     ConfigError,
     DeliveryError,
@@ -184,7 +184,7 @@ def test_a_line_without_key_ends_the_run_and_delivers_what_was_before(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kafka_fast.cli.lines.BLOCK_SIZE", 4)
+    monkeypatch.setattr("kafka_fast.cli.records.lines.BLOCK_SIZE", 4)
     assert run(b"k:v\nkv\n", "-K", ":") == 1
     assert producer.sent == [(b"k", b"v")]
     assert producer.flushes == [None]

@@ -21,7 +21,7 @@ from kafka_fast.cli.main import main
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.waiting import eventually, killed
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 COUNT = 20_000
 FULL = 60_000
 """Bytes in a pipe of 64 KiB that has no room for the rest of a block."""
@@ -82,7 +82,7 @@ def test_where_it_goes_on_if_records_are_deleted_under_it(
     def ask(config: dict[str, object]) -> None:
         raise AskedError(config)
 
-    monkeypatch.setattr("kafka_fast.cli.consume.Consumer", ask)
+    monkeypatch.setattr("kafka_fast.cli.records.consume.Consumer", ask)
     with pytest.raises(AskedError) as caught:
         main(["consume", "lines", *arguments])
     assert caught.value.args[0].get("auto.offset.reset") == reset

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from kafka_fast.cli.points import BEGINNING, END, Point, joined_times, parse_point
+from kafka_fast.cli.records.points import BEGINNING, END, Point, joined_times, parse_point
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 NOON_MS = int(NOON.timestamp()) * 1000

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafka_fast.cli.progress import write_line
+from kafka_fast.cli.showing.progress import write_line
 from kafka_fast.logs import RECOVERY
 
 LOGGER = "kafka_fast"

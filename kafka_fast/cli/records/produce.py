@@ -17,10 +17,10 @@ from io import FileIO
 from typing import Protocol
 
 from kafka_fast.cli.connection import add_connection, configuration, key_value
-from kafka_fast.cli.escapes import unescape
-from kafka_fast.cli.lines import read_lines, split_keys
-from kafka_fast.cli.progress import Progress, showing_progress
-from kafka_fast.cli.standard_error import say
+from kafka_fast.cli.records.escapes import unescape
+from kafka_fast.cli.records.lines import read_lines, split_keys
+from kafka_fast.cli.showing.progress import Progress, showing_progress
+from kafka_fast.cli.showing.standard_error import say
 from kafka_fast.config import ProducerSettings, producer_settings
 from kafka_fast.errors import DeliveryError, KafkaError, Outcome, UsageError
 from kafka_fast.types import Header

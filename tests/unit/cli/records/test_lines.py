@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.cli import lines as module
-from kafka_fast.cli.lines import read_lines, split_keys
+from kafka_fast.cli.records import lines as module
+from kafka_fast.cli.records.lines import read_lines, split_keys
 from kafka_fast.errors import UsageError
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast.cli.standard_error import LogLines, say, showing_logs
+from kafka_fast.cli.showing.standard_error import LogLines, say, showing_logs
 from kafka_fast.logs import RECOVERY, ClientLog, RateLimit
 
 LOG = logging.getLogger("kafka_fast.cli_test")

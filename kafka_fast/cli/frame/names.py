@@ -1,0 +1,36 @@
+"""Names on the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kafka_fast.errors import UsageError
+
+NAMED = 5
+"""Most items that one message names."""
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def check_names(topics: Iterable[str]) -> None:
+    """Refuse patterns and whatever else no topic is called.
+
+    Raises:
+        UsageError: it names the first such name.
+    """
+    for name in topics:
+        if not _TOPIC.fullmatch(name):
+            raise UsageError(f"{name!r} is no name of a topic: kafka-fast topics lists them")
+
+
+def some_names(names: Iterable[str]) -> str:
+    """Return the first names, and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 topic", "2 topics"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

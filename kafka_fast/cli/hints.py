@@ -1,0 +1,73 @@
+"""What users of Kafka's scripts and of kcat type, and which command of ours does the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+SCRIPTS: Mapping[str, Mapping[str, str]] = {
+    "kafka-topics": {
+        "--list": "topics list",
+        "--describe": "topics describe",
+        "--create": "topics create",
+        "--delete": "topics delete",
+        "--alter": "topics partitions",
+        "": "topics --help",
+    },
+    "kafka-console-consumer": {"": "consume"},
+    "kafka-console-producer": {"": "produce"},
+    "kafka-delete-records": {"": "records delete"},
+    "kafka-consumer-groups": {"": "lag"},
+    "kafka-broker-api-versions": {"": "check"},
+    "kcat": {"-C": "consume", "-P": "produce", "-L": "topics describe", "": "--help"},
+}
+"""Script -> option that says what it does -> command; "": if there is none of these options."""
+
+_SAME_AS = {"kafkacat": "kcat"}
+
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "lag": {"--group": ""},
+    "consume": {"--topic": "", "-t": "", "--group": "-g "},
+    "": {"--topic": "", "-t": ""},
+}
+"""Command -> option whose value it takes, too -> what stands before the value there."""
+
+_SERVERS = {"--bootstrap-server": "-b ", "-b": "-b "}
+
+_PLAIN = re.compile(r"[\w.,:\-\[\]]+")
+"""What needs no quotes, and so can be shown as it is."""
+
+
+def hint(argv: Sequence[str]) -> str | None:
+    """Return which command to use in place of another tool's; None: this is none.
+
+    Args:
+        argv: the arguments of `kafka-fast`, which may begin with the name of a script, or with
+            kcat's -C, -P or -L.
+    """
+    if not argv:
+        return None
+    script = argv[0].rpartition("/")[2].removesuffix(".sh").removesuffix(".bat")
+    script, options = _SAME_AS.get(script, script), argv[1:]
+    if argv[0] in SCRIPTS["kcat"] and argv[0]:
+        script, options = "kcat", argv
+    if script not in SCRIPTS:
+        return None
+    commands = SCRIPTS[script]
+    command = next((commands[option] for option in options if option in commands), commands[""])
+    named = f"{script} {argv[0]}" if script == "kcat" and options is argv else argv[0]
+    return f"{named} is another tool: use kafka-fast {command}{_arguments(command, options)}"
+
+
+def _arguments(command: str, options: Sequence[str]) -> str:
+    """Return the names that the command takes, too."""
+    if command.endswith("--help"):
+        return ""
+    names = {**_NAMES.get(command, _NAMES[""]), **_SERVERS}
+    pairs = (option.split("=", 1) if "=" in option else (option, "") for option in options)
+    shown = ""
+    for (option, value), after in zip(pairs, [*options[1:], ""], strict=True):
+        text = value or after
+        if option in names and _PLAIN.fullmatch(text) and not text.startswith("-"):
+            shown += f" {names[option]}{text}"
+    return shown

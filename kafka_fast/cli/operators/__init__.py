@@ -1,0 +1,1 @@
+"""The commands of an operator, over `kafka_fast.Admin`: a module, or a room, for each noun."""

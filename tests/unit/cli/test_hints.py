@@ -1,0 +1,50 @@
+"""What is said to those who type another tool's command."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_fast.cli.commands import parse
+from kafka_fast.cli.hints import SCRIPTS, hint
+from kafka_fast.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("words", "ours"),
+    [
+        ("kafka-topics --list", "topics list"),
+        ("kafka-topics.sh --describe --topic a", "topics describe a"),
+        ("/opt/kafka/bin/kafka-topics.sh --create --topic=a", "topics create a"),
+        ("kafka-topics --bootstrap-server b:1 --delete --topic a", "topics delete -b b:1 a"),
+        ("kafka-topics --alter --topic a --partitions 3", "topics partitions a"),
+        ("kafka-topics", "topics --help"),
+        ("kafka-console-consumer --topic a --group g", "consume a -g g"),
+        ("kafka-console-producer --topic a", "produce a"),
+        ("kafka-consumer-groups --describe --group g --topic a", "lag g"),
+        ("kafka-delete-records --offset-json-file f", "records delete"),
+        ("kcat -C -b b:1 -t a", "consume -b b:1 a"),
+        ("kafkacat -P -t a", "produce a"),
+        ("-L -b b:1", "topics describe -b b:1"),
+        ("-C -t a", "consume a"),
+        ("kcat -t $(rm)", "--help"),
+        ("kcat -C -t $(rm)", "consume"),
+        ("kcat -C -t", "consume"),
+    ],
+)
+def test_another_tool(words: str, ours: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err.endswith(f": use kafka-fast {ours}\n")
+
+
+@pytest.mark.parametrize("words", [[], ["topics"], ["-v", "topics"], ["consume", "kcat"], [""]])
+def test_our_own(words: list[str]) -> None:
+    assert hint(words) is None
+
+
+def test_every_hint_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for commands in SCRIPTS.values():
+        for command in commands.values():
+            with pytest.raises(SystemExit) as caught:
+                parse([*command.split(), "--help"])
+            assert caught.value.code == 0
+    assert "usage" in capsys.readouterr().out
