@@ -9,6 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from kafka_fast.control.admin import operations
@@ -16,8 +17,9 @@ from kafka_fast.control.admin.operation import Operation
 from kafka_fast.protocol.apis import api_name
 
 PAGE = Path(__file__).parents[2] / "docs" / "admin.md"
-HEAD = "| call | API | needs | since Kafka |"
-RULE = "|---|---|---|---|"
+BEGIN = "<!-- made by python -m tests.documentation.admin_table -->"
+END = "<!-- the end of that -->"
+WIDTH = 100
 
 
 def operation_classes() -> list[type[Operation[Any, Any]]]:
@@ -34,25 +36,22 @@ def _below(kind: type[Any]) -> Iterator[type[Operation[Any, Any]]]:
             yield subclass
 
 
-def table() -> list[str]:
-    """Return the lines of the table."""
-    rows = dict.fromkeys(
-        f"| `{kind.name}` | {api_name(kind.request_class.api_key)} | {kind.permission} "
-        f"| {kind.since} |"
+def entries() -> list[str]:
+    """Return the lines of the list: each call with its APIs, what it needs, and since when."""
+    items = dict.fromkeys(
+        f"* `{kind.name}`: {api_name(kind.request_class.api_key)}, since {kind.since}; needs "
+        f"{kind.permission}"
         for kind in operation_classes()
     )
-    return [HEAD, RULE, *rows]
+    return [line for item in items for line in wrap(item, WIDTH, subsequent_indent="  ")]
 
 
-def with_table(page: str) -> str:
-    """Return the page with the table as it should be."""
-    lines = page.split("\n")
-    first = lines.index(HEAD)
-    last = first
-    while lines[last].startswith("|"):
-        last += 1
-    return "\n".join([*lines[:first], *table(), *lines[last:]])
+def with_entries(page: str) -> str:
+    """Return the page with the list as it should be."""
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    return "\n".join([before + BEGIN, "", *entries(), "", END + after])
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_entries(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

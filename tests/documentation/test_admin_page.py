@@ -1,4 +1,4 @@
-"""The page about the admin client has every call, and the table of what each asks of a cluster."""
+"""The page about the admin client has every call, and the list of what each asks of a cluster."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import inspect
 import re
 
 from kafka_fast import Admin
-from tests.documentation.admin_table import PAGE, operation_classes, with_table
+from tests.documentation.admin_table import PAGE, operation_classes, with_entries
 
 
-def test_the_table_is_as_the_operations_say() -> None:
+def test_the_list_is_as_the_operations_say() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert with_table(text) == text, "python -m tests.documentation.admin_table"
+    assert with_entries(text) == text, "python -m tests.documentation.admin_table"
 
 
 def test_every_operation_belongs_to_a_call() -> None:

@@ -1,4 +1,4 @@
-"""Access control by the admin client, on real Kafka."""
+"""Access control by the admin client, on real Kafka: the rule of docs/admin.md, and others."""
 
 from __future__ import annotations
 
