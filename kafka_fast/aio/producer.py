@@ -7,7 +7,7 @@ WouldWaitError, and the coroutine here waits and tries again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +16,7 @@ from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.callbacks import DeliveryCallbacks
 from kafka_fast.aio.room_line import RoomLines
 from kafka_fast.config import ProducerSettings
-from kafka_fast.errors import KafkaError, WouldWaitError
+from kafka_fast.errors import KafkaError, UsageError, WouldWaitError
 from kafka_fast.instants import NEVER
 from kafka_fast.net.process.daemon_threads import daemon_threads
 from kafka_fast.net.waiting.looping import LoopDriver
@@ -120,7 +120,20 @@ class Producer(ProducerBase, AsyncSender):
     ) -> DeliveryFuture:
         """Send a record, after the waits that it needs."""
         callback = self._callbacks.in_this_loop(on_delivery)
-        await self._begin_send()
+        record = topic, value, key, partition, timestamp_ms, headers, callback
+        return await self._or_stand_still(self._send_record(*record))
+
+    async def _send_record(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | datetime | None,
+        headers: Any,
+        callback: OnDelivery | None,
+    ) -> DeliveryFuture:
+        await self._driver.yield_if_due()
         accumulator = self._accumulator
         if isinstance(topic, str):
             topic = str.__str__(topic)  # the value of a member of an Enum
@@ -142,11 +155,14 @@ class Producer(ProducerBase, AsyncSender):
         finally:
             line.leave_line(place)
 
-    async def _begin_send(self) -> None:
-        """Let other tasks run if they are due; stand still if the process ends in this moment."""
-        await self._driver.yield_if_due()
-        if self._core.queues.refuses:
-            await daemon_threads.hold_task()
+    async def _or_stand_still(self, sending: Awaitable[T]) -> T:
+        """Await a call that sends; stand still, in place of its error, if the process ends."""
+        try:
+            return await sending
+        except UsageError:
+            if self._core.queues.refuses:
+                await daemon_threads.hold_task()
+            raise
 
     async def _send_at_the_head(self, record: tuple[Any, ...], wait: RoomWait) -> DeliveryFuture:
         """Send a record as soon as there is room; there may be less than it seems."""
@@ -254,10 +270,9 @@ class Producer(ProducerBase, AsyncSender):
             UsageError: columns differ in length, a partition does not exist, the first record is
                 larger than buffer.memory, or the producer is closed; nothing was accepted.
         """
-        await self._begin_send()
-        return await self._driver.run(
-            self._accumulator._many(topic, values, keys, partitions, timestamps_ms, headers)
-        )
+        await self._driver.yield_if_due()
+        steps = self._accumulator._many(topic, values, keys, partitions, timestamps_ms, headers)
+        return await self._or_stand_still(self._driver.run(steps))
 
     async def send_table(
         self,
@@ -296,10 +311,9 @@ class Producer(ProducerBase, AsyncSender):
                 before its own were accepted, and flush raises what becomes of them.
             KafkaTimeoutError: as for `send_many`.
         """
-        await self._begin_send()
-        return await self._driver.run(
-            self._accumulator._table(topic, data, value, key, headers, partition, timestamp)
-        )
+        await self._driver.yield_if_due()
+        steps = self._accumulator._table(topic, data, value, key, headers, partition, timestamp)
+        return await self._or_stand_still(self._driver.run(steps))
 
     # ---- the rest ----
 

@@ -122,6 +122,17 @@ def use():
             await producer.send("t", b"", on_delivery=lambda error, metadata: began.set())
     asyncio.run(send())
 """,
+    "tasks that wait for room": """
+def use():
+    async def send(producer):
+        while True:
+            await producer.send("t", bytes(20_000))
+            began.set()
+    async def send_from_several():
+        producer = aio.Producer(bootstrap_servers=sys.argv[1], buffer_memory=300_000)
+        await asyncio.gather(*[send(producer) for _ in range(20)])
+    asyncio.run(send_from_several())
+""",
     "a task that sends many": """
 def use():
     async def send():
