@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from kafka_fast import Admin, Consumer
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.requests.call import AnswerSource
@@ -26,9 +28,20 @@ from kafka_fast.protocol.apis.streams_groups.streams_group_heartbeat import (
     Topology,
 )
 from kafka_fast.protocol.schema import Request
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.waiting import eventually
 
 LEAVE_EPOCH = -1
+
+
+def needs_kafka(kafka: RealKafka, version: str) -> None:
+    """Skip a test on older brokers than it is for."""
+    if _numbers(kafka.release.version) < _numbers(version):
+        pytest.skip(f"needs Kafka {version}")
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.admin.admin_clients import admin
-from tests.integration.admin.group_members import ShareHeartbeat, in_group, joined
+from tests.integration.admin.group_members import ShareHeartbeat, in_group, joined, needs_kafka
 
 __all__ = ["admin"]
 
@@ -39,7 +39,10 @@ def group() -> str:
     return f"admin-{uuid.uuid4().hex}"
 
 
-def test_offsets_are_committed_listed_and_deleted(admin: Admin, topic: str, group: str) -> None:
+def test_offsets_are_committed_listed_and_deleted(
+    admin: Admin, topic: str, group: str, real_kafka: RealKafka
+) -> None:
+    needs_kafka(real_kafka, "2.8")
     here, there, beyond = (TopicPartition(topic, number) for number in (0, 1, 7))
     altered = admin.alter_consumer_group_offsets(
         group, {here: OffsetAndMetadata(5, -1, "note"), there: 3, beyond: 1}
@@ -69,6 +72,7 @@ def test_offsets_are_committed_listed_and_deleted(admin: Admin, topic: str, grou
 def test_members_commit_for_themselves(
     admin: Admin, topic: str, group: str, real_kafka: RealKafka, protocol: str
 ) -> None:
+    needs_kafka(real_kafka, "4.0" if protocol == "consumer" else "2.8")
     here = TopicPartition(topic, 0)
     with joined(real_kafka.bootstrap, group, topic, group_protocol=protocol) as consumer:
         consumer.commit({here: OffsetAndMetadata(2)})
@@ -82,7 +86,10 @@ def test_members_commit_for_themselves(
     admin.alter_consumer_group_offsets(group, {here: 1}).raise_first()
 
 
-def test_share_groups_go_on_where_they_are_told(admin: Admin, topic: str, group: str) -> None:
+def test_share_groups_go_on_where_they_are_told(
+    admin: Admin, topic: str, group: str, real_kafka: RealKafka
+) -> None:
+    needs_kafka(real_kafka, "4.2")
     here, there = TopicPartition(topic, 0), TopicPartition(topic, 1)
     absent = f"{group}-absent"
     with in_group(admin, ShareHeartbeat, group, topic):

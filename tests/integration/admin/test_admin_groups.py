@@ -9,7 +9,11 @@ import pytest
 
 from kafka_fast import Admin, TopicPartition
 from kafka_fast.admin import AclOperation, GroupState, GroupType, NewTopic
-from kafka_fast.errors import GroupIdNotFound, NonEmptyGroup, UnknownMemberId
+from kafka_fast.errors import (
+    GroupIdNotFound,
+    NonEmptyGroup,
+    UnknownMemberId,
+)
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.admin.admin_clients import admin
 from tests.integration.admin.group_members import (
@@ -17,6 +21,7 @@ from tests.integration.admin.group_members import (
     StreamsHeartbeat,
     in_group,
     joined,
+    needs_kafka,
 )
 from tests.waiting import eventually
 
@@ -42,6 +47,7 @@ def group() -> str:
 def test_a_classic_group_lives_and_dies(
     admin: Admin, topic: str, group: str, real_kafka: RealKafka
 ) -> None:
+    needs_kafka(real_kafka, "3.9")
     both = {TopicPartition(topic, 0), TopicPartition(topic, 1)}
     with joined(real_kafka.bootstrap, group, topic, client_id="reader", group_instance_id="static"):
         eventually(lambda: admin.list_groups()[group].state is GroupState.STABLE)
@@ -77,6 +83,7 @@ def test_a_classic_group_lives_and_dies(
 def test_all_members_are_removed(
     admin: Admin, topic: str, group: str, real_kafka: RealKafka
 ) -> None:
+    needs_kafka(real_kafka, "2.4")
     with joined(real_kafka.bootstrap, group, topic):
         (member,) = admin.describe_consumer_groups([group])[group].members
         assert list(admin.remove_members_from_consumer_group(group, all_members=True)) == [
@@ -89,6 +96,7 @@ def test_all_members_are_removed(
 def test_a_consumer_group_is_described(
     admin: Admin, topic: str, group: str, real_kafka: RealKafka
 ) -> None:
+    needs_kafka(real_kafka, "4.4")
     both = {TopicPartition(topic, 0), TopicPartition(topic, 1)}
     with joined(real_kafka.bootstrap, group, topic, group_protocol="consumer", client_rack="r"):
         eventually(lambda: admin.list_groups()[group].state is GroupState.STABLE)
@@ -112,7 +120,10 @@ def test_a_consumer_group_is_described(
     admin.delete_groups([group]).raise_first()
 
 
-def test_a_share_group_is_described(admin: Admin, topic: str, group: str) -> None:
+def test_a_share_group_is_described(
+    admin: Admin, topic: str, group: str, real_kafka: RealKafka
+) -> None:
+    needs_kafka(real_kafka, "4.2")
     with in_group(admin, ShareHeartbeat, group, topic) as member_id:
         assert admin.list_groups(types=[GroupType.SHARE])[group].type is GroupType.SHARE
         told = admin.describe_share_groups([group], include_authorized_operations=True)[group]
@@ -124,7 +135,10 @@ def test_a_share_group_is_described(admin: Admin, topic: str, group: str) -> Non
     admin.delete_groups([group]).raise_first()
 
 
-def test_a_streams_group_is_described(admin: Admin, topic: str, group: str) -> None:
+def test_a_streams_group_is_described(
+    admin: Admin, topic: str, group: str, real_kafka: RealKafka
+) -> None:
+    needs_kafka(real_kafka, "4.2")
     with in_group(admin, StreamsHeartbeat, group, topic) as member_id:
         assert admin.list_groups(types=[GroupType.STREAMS])[group].type is GroupType.STREAMS
         told = admin.describe_streams_groups([group])[group]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from kafka_fast import Admin, Producer, TopicPartition, aio
 from kafka_fast.admin import GroupState, GroupType, NewTopic, ResetPlan, ResetTo
+from kafka_fast.control.in_flight_requests import InFlightRequests
 from kafka_fast.errors import (
     GroupIdNotFound,
     NonEmptyGroup,
@@ -20,7 +22,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.admin.admin_clients import admin
-from tests.integration.admin.group_members import joined
+from tests.integration.admin.group_members import joined, needs_kafka
 
 __all__ = ["admin"]
 
@@ -57,6 +59,8 @@ def group() -> str:
 def test_a_group_with_members_has_readers(
     admin: Admin, topic: str, group: str, real_kafka: RealKafka, protocol: str
 ) -> None:
+    if protocol == "consumer":
+        needs_kafka(real_kafka, "4.0")
     first, second, empty = (TopicPartition(topic, number) for number in range(3))
     admin.alter_consumer_group_offsets(group, {first: 4, second: 9}).raise_first()
     with joined(real_kafka.bootstrap, group, topic, group_protocol=protocol, client_id="reader"):
@@ -96,6 +100,52 @@ def test_many_groups_are_asked_together(
 
     assert asyncio.run(same()) == 2 * RECORDS
     admin.delete_groups(groups).raise_first()
+
+
+def test_many_groups_take_few_round_trips(
+    topic: str, group: str, real_kafka: RealKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_kafka(real_kafka, "3.0")  # older brokers are asked for one coordinator at a time
+    trips = RoundTrips()
+    monkeypatch.setattr(InFlightRequests, "send_request", trips.send_request)
+    offsets = {TopicPartition(topic, number): 0 for number in range(3)}
+    groups = [f"{group}-{number}" for number in range(30)]
+    with Admin(bootstrap_servers=real_kafka.bootstrap) as admin:
+        for one in groups:
+            admin.alter_consumer_group_offsets(one, offsets).raise_first()
+    with Admin(bootstrap_servers=real_kafka.bootstrap) as admin:
+        trips.count = 0
+        assert len(admin.consumer_group_lag(groups).succeeded) == 30
+        assert trips.count <= 8  # and each new connection has one of its own
+        trips.count = 0
+        admin.consumer_group_lag(groups).raise_first()
+        assert trips.count <= 6
+        admin.delete_groups(groups).raise_first()
+
+
+class RoundTrips:
+    """Counts the requests that were sent one after the other: each behind an answer."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """The longest chain of requests with their answers."""
+        self._send = InFlightRequests.send_request
+
+    @property
+    def send_request(self) -> Callable[..., int]:
+        """What stands in for the method of that name."""
+
+        def send(requests: InFlightRequests, *args: Any, **options: Any) -> int:
+            link, body, response_class, handle, *rest = args
+            depth = self.count + 1
+
+            def handle_later(answer: Any, now: float) -> None:
+                self.count = max(self.count, depth)
+                handle(answer, now)
+
+            return self._send(requests, link, body, response_class, handle_later, *rest, **options)
+
+        return send
 
 
 def test_a_topic_that_is_gone_keeps_nobody_waiting(admin: Admin, topic: str, group: str) -> None:
@@ -203,6 +253,8 @@ def test_members_are_not_reset_behind_their_backs(
     real_kafka: RealKafka,
     protocol: str,
 ) -> None:
+    if protocol == "consumer":
+        needs_kafka(real_kafka, "4.0")
     with joined(real_kafka.bootstrap, group, topic, group_protocol=protocol, client_id="reader"):
         with pytest.raises(NonEmptyGroup, match=r"reader \(.+\) at 127.0.0.1; stop them first"):
             admin.reset_consumer_group_offsets(group, ResetTo.earliest())
