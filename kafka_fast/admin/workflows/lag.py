@@ -180,11 +180,11 @@ class Logs:
         self._parts = (starts, ends, stable)
         self._errors = {**stable.errors, **ends.errors, **starts.errors, **absences}
 
-    def error(self, partition: TopicPartition) -> KafkaError | None:
+    def why_unknown(self, partition: TopicPartition) -> KafkaError | None:
         """Return why something is not known of a partition; None: all is known."""
         return self._errors.get(partition)
 
-    def offsets(self, partition: TopicPartition) -> tuple[int | None, int | None, int | None]:
+    def places_of(self, partition: TopicPartition) -> tuple[int | None, int | None, int | None]:
         """Return the first offset, the high watermark, and the last stable offset."""
         start, end, stable = (_offset(part.values.get(partition)) for part in self._parts)
         return start, end, stable
@@ -230,7 +230,7 @@ class _Places:
     def lags(self, partitions: Iterable[TopicPartition], logs: Logs) -> Iterator[PartitionLag]:
         """Yield how far the group is behind in these partitions."""
         for partition in partitions:
-            log_start, end, last_stable = logs.offsets(partition)
+            log_start, end, last_stable = logs.places_of(partition)
             yield PartitionLag(
                 partition,
                 self._committed.values.get(partition),
@@ -238,5 +238,5 @@ class _Places:
                 end,
                 last_stable,
                 self._readers.get(partition),
-                self._committed.errors.get(partition) or logs.error(partition),
+                self._committed.errors.get(partition) or logs.why_unknown(partition),
             )
