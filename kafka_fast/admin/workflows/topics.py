@@ -25,6 +25,9 @@ from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import replace
 
+PARTITIONS_PER_PAGE = 2000
+"""As many as brokers put into an answer by default (max.request.partition.size.limit)."""
+
 ROUND = 5.0
 """Seconds after which the nodes are listed anew that are waited for: one may have left."""
 
@@ -90,7 +93,10 @@ class _Pages:
         while self._left:
             asked = self._left[:TOPICS_PER_REQUEST]
             operation = DescribeTopicPage(
-                asked, cursor=cursor, include_authorized_operations=include_authorized_operations
+                asked,
+                cursor=cursor,
+                partition_limit=PARTITIONS_PER_PAGE,
+                include_authorized_operations=include_authorized_operations,
             )
             answered = yield from steps.results(operation, deadline)
             _note_throttling(self._results, answered)

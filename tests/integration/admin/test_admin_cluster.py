@@ -16,7 +16,7 @@ from kafka_fast.errors import (
     VoterNotFound,
 )
 from kafka_fast.testing._kafka.real_kafka import RealKafka
-from tests.conftest import start_or_skip, started
+from tests.conftest import start_or_skip
 from tests.integration.admin.admin_clients import admin
 from tests.waiting import eventually
 
@@ -128,15 +128,12 @@ def test_voters_of_a_dynamic_quorum() -> None:
 
 
 @pytest.mark.needs_kafka("4.0", "fenced brokers are described")
-def test_a_broker_stops_and_is_unregistered(request: pytest.FixtureRequest) -> None:
-    with (
-        started(3, request.config.getoption("--kafka-version")) as kafka,
-        Admin(bootstrap_servers=kafka.bootstrap) as admin,
-    ):
+def test_a_broker_stops_and_is_unregistered(real_kafka_cluster: RealKafka) -> None:
+    with Admin(bootstrap_servers=real_kafka_cluster.bootstrap) as admin:
         quorum = admin.describe_metadata_quorum()
         assert [one.replica_id for one in quorum.voters] == [1, 2, 3]
         gone = next(one.replica_id for one in quorum.voters if one.replica_id != quorum.leader_id)
-        kafka.node(gone).kill()
+        real_kafka_cluster.node(gone).kill()
 
         def fenced() -> list[int]:
             nodes = admin.describe_cluster(include_fenced_brokers=True).nodes

@@ -33,8 +33,6 @@ from kafka_fast.values import Value
 NO_SUCH_TOPIC: Mapping[int, str] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such topic",
 }
-PARTITIONS_PER_PAGE = 2000
-"""As many as brokers put into an answer by default (max.request.partition.size.limit)."""
 
 
 class TopicPage(Value):
@@ -67,7 +65,7 @@ class DescribeTopicPage(Operation[str, TopicPage]):
         topics: Iterable[str],
         *,
         cursor: TopicPartition | None,
-        partition_limit: int = PARTITIONS_PER_PAGE,
+        partition_limit: int,
         include_authorized_operations: bool,
     ) -> None:
         """Take what the page is of.
