@@ -261,7 +261,7 @@ exec {python} "$@"
 _KAFKA_FAST = """\
 #!/bin/bash
 case "$1" in
-produce | consume | topics | lag)
+produce | consume | topics | records | lag)
     [[ " $* " == *" -b "* ]] || set -- "$@" --bootstrap localhost:{port} ;;
 esac
 exec {python} -m kafka_fast "$@"

@@ -1,7 +1,8 @@
-"""Names on the command line."""
+"""Names and numbers on the command line."""
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterable
 
@@ -34,3 +35,10 @@ def some_names(names: Iterable[str]) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: "1 topic", "2 topics"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def positive(text: str) -> int:
+    """Return a number from 1 on."""
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) < 2**31:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, not {text!r}")
+    return int(text)

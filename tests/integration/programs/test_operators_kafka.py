@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
+from pathlib import Path
 
 import pytest
 
 from kafka_fast import Admin
 from kafka_fast.cli.main import main
 from kafka_fast.testing._kafka.real_kafka import RealKafka
+from tests.documentation.pages import ROOT, blocks
 
 pytestmark = pytest.mark.broker
 
@@ -31,7 +34,7 @@ def test_the_life_of_a_topic(real_kafka: RealKafka, capsys: pytest.CaptureFixtur
     assert created["configs"]["retention.ms"] == "100000"
     (again,) = told(*create, "--if-not-exists")["topics"]  # type: ignore[misc]
     assert again["outcome"] == "exists"
-    assert told("topics", "partitions", topic, "+1", "--dry-run") == {
+    assert told("topics", "partitions", topic, "3", "--dry-run") == {
         "dry_run": True,
         "topics": [{"topic": topic, "outcome": "extended", "partitions": 3}],
     }
@@ -40,7 +43,7 @@ def test_the_life_of_a_topic(real_kafka: RealKafka, capsys: pytest.CaptureFixtur
         "topics": [{"topic": topic, "outcome": "extended", "partitions": 3}],
     }
     pinned = ["--assignment", "3:1"]
-    told("topics", "partitions", topic, "+1", *pinned)
+    told("topics", "partitions", topic, "4", *pinned)
     refused = told("topics", "partitions", topic, "2", status=1)
     assert refused["topics"] == []
     assert "INVALID_PARTITIONS" in str(refused["errors"])
@@ -57,3 +60,22 @@ def test_the_life_of_a_topic(real_kafka: RealKafka, capsys: pytest.CaptureFixtur
     }
     with Admin(bootstrap_servers=real_kafka.bootstrap) as admin:
         assert topic not in admin.list_topics()
+
+
+def test_the_pages_partitions(real_kafka: RealKafka, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of docs/command-line.md, word by word."""
+    topic = f"orders-{uuid.uuid4().hex}"
+    commands, shown = (
+        block.text
+        for block in blocks("docs/command-line.md")
+        if block.how == f"elsewhere, {Path(__file__).relative_to(ROOT)}"
+    )
+    assert main(["topics", "create", topic, "--partitions", "3", "-b", real_kafka.bootstrap]) == 0
+    capsys.readouterr()
+    told = ""
+    for command in commands.splitlines():
+        words = command.replace("orders", topic).split()[1:]
+        assert main([*words, "-b", real_kafka.bootstrap]) == 0
+        captured = capsys.readouterr()
+        told += captured.out + captured.err
+    assert re.sub(" +", " ", told.replace(topic, "orders")) == re.sub(" +", " ", shown)

@@ -1,4 +1,7 @@
-"""`kafka-fast completion`: what the shells make of its scripts."""
+"""`kafka-fast completion`: what the shells make of its scripts.
+
+The page command-line.md says where they go.
+"""
 
 from __future__ import annotations
 

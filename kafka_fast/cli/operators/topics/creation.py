@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_fast.cli.frame.changes import EXISTS, outcome_text
+from kafka_fast.cli.frame.names import positive
 from kafka_fast.cli.frame.nouns import Verb
 from kafka_fast.cli.operators.topics.assignments import add_assignment, assignments_of
 from kafka_fast.cli.showing.reports import Report
@@ -110,13 +111,6 @@ def _entry(name: str, topic: CreatedTopic | None, outcome: str) -> dict[str, obj
         "replication_factor": topic.replication_factor if topic else None,
         "configs": dict(topic.configs) if topic and topic.configs is not None else None,
     }
-
-
-def positive(text: str) -> int:
-    """Return a number from 1 on."""
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) < 2**31:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 on, not {text!r}")
-    return int(text)
 
 
 CREATE = Verb(

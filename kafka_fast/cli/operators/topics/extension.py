@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_fast.cli.frame.changes import outcome_text
-from kafka_fast.cli.frame.names import check_names
+from kafka_fast.cli.frame.names import check_names, positive
 from kafka_fast.cli.frame.nouns import Verb
 from kafka_fast.cli.operators.topics.assignments import add_assignment, assignments_of
 from kafka_fast.cli.showing.reports import Report
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   kafka-fast topics partitions orders 24
-  kafka-fast topics partitions orders +2 --dry-run
+  kafka-fast topics partitions orders 24 --dry-run
   kafka-fast topics partitions pinned 3 --assignment 2:1,2
 """
 
@@ -30,16 +29,14 @@ COLUMNS = (
     ReportColumn("OUTCOME"),
 )
 
-_COUNT = re.compile(r"\+?0*[1-9][0-9]{0,8}")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the topic and the number."""
     parser.add_argument("topic", help="its name")
     parser.add_argument(
         "count",
-        type=_count,
-        help="how many partitions the topic is to have, or with a + how many more",
+        type=positive,
+        help="how many partitions the topic is to have, with those that it has",
     )
     add_assignment(parser, "; then for all new partitions")
 
@@ -49,9 +46,7 @@ def run(admin: Admin, args: argparse.Namespace) -> Report:
     from kafka_fast.admin import NewPartitions
 
     check_names([args.topic])
-    total = int(args.count)
-    if args.count.startswith("+"):
-        total += len(admin.describe_topics([args.topic])[args.topic].partitions)
+    total: int = args.count
     brokers = _brokers(assignments_of(args.assignment), total)
     partitions = {args.topic: NewPartitions(total, brokers)}
     errors = admin.create_partitions(partitions, validate_only=args.dry_run).errors
@@ -83,12 +78,6 @@ def _brokers(
             f"{last.stop - 1}: --assignment is for each new one"
         )
     return list(assignments.values())
-
-
-def _count(text: str) -> str:
-    if not _COUNT.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"expected a number such as 12 or +2, not {text!r}")
-    return text
 
 
 PARTITIONS = Verb(

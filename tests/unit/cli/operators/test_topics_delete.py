@@ -1,4 +1,7 @@
-"""`kafka-fast topics delete`: it asks on a terminal, and elsewhere needs --yes."""
+"""`kafka-fast topics delete`: it asks on a terminal, and elsewhere needs --yes.
+
+The question is on the page command-line.md.
+"""
 
 from __future__ import annotations
 

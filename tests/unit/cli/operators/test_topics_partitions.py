@@ -9,12 +9,12 @@ from kafka_fast.cli.operators.topics.extension import _brokers
 from kafka_fast.errors import UsageError
 
 
-@pytest.mark.parametrize("count", ["0", "-1", "+0", "+-1", "1.5", "many"])
+@pytest.mark.parametrize("count", ["0", "-1", "+1", "1.5", "many"])
 def test_no_number(count: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["topics", "partitions", "orders", "--", count])
     assert caught.value.code == 2
-    assert "expected a number such as 12 or +2" in capsys.readouterr().err
+    assert "expected a number from 1 on" in capsys.readouterr().err
 
 
 def test_the_brokers_of_new_partitions() -> None:
