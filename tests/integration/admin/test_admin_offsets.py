@@ -12,7 +12,7 @@ from kafka_fast.admin import IsolationLevel, ListedOffset, NewTopic, OffsetSpec
 from kafka_fast.errors import UnknownTopicOrPartition, UnsupportedVersionError
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.admin.admin_clients import admin
-from tests.integration.admin.group_members import needs_kafka
+from tests.integration.admin.groups.group_members import needs_kafka
 
 __all__ = ["admin"]
 

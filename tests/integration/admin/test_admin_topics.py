@@ -18,6 +18,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.admin.admin_clients import admin
+from tests.waiting import eventually
 
 __all__ = ["admin"]
 
@@ -48,7 +49,7 @@ def test_a_topic_is_created_described_and_deleted(admin: Admin, topic: str) -> N
     assert by_id.name == topic
     assert admin.list_topics()[topic].topic_id == told.topic_id
     assert admin.delete_topics([topic]).errors == {}
-    assert topic not in admin.list_topics()
+    eventually(lambda: topic not in admin.list_topics())
 
 
 def test_what_cannot_be_created_does_not_keep_the_others_away(admin: Admin, topic: str) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kafka_fast.control.admin.types.topic_ids import topic_id_text
+from kafka_fast.testing.broker.partitions.cluster_topics import Topic
 from kafka_fast.testing.broker.partitions.planting import plant_bytes
-from kafka_fast.testing.broker.partitions.topics import Topic
 from kafka_fast.testing.broker.state import ClusterState
 from tests.sim.worlds.clock import Clock
 

@@ -16,7 +16,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.admin.admin_clients import admin
-from tests.integration.admin.group_members import (
+from tests.integration.admin.groups.group_members import (
     ShareHeartbeat,
     StreamsHeartbeat,
     in_group,

@@ -22,7 +22,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.integration.admin.admin_clients import admin
-from tests.integration.admin.group_members import joined, needs_kafka
+from tests.integration.admin.groups.group_members import joined, needs_kafka
 
 __all__ = ["admin"]
 

@@ -17,7 +17,7 @@ from kafka_fast.admin import (
 )
 from kafka_fast.errors import GroupIdNotFound, UnknownMemberId, UnsupportedVersionError
 from kafka_fast.testing._kafka.real_kafka import RealKafka
-from tests.integration.admin.group_members import joined
+from tests.integration.admin.groups.group_members import joined
 
 pytestmark = pytest.mark.broker
 
