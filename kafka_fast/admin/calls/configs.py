@@ -74,7 +74,7 @@ class ConfigCalls(AdminCalls):
             timeout: seconds; None: default.api.timeout.ms.
 
         Raises:
-            UsageError: as in `describe_configs`; or a change lacks its value.
+            UsageError: as in `describe_configs`; or a value is missing, or is no text.
         """
         operation = IncrementalAlterConfigs(configs, validate_only=validate_only)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
@@ -98,7 +98,7 @@ class ConfigCalls(AdminCalls):
             timeout: seconds; None: default.api.timeout.ms.
 
         Raises:
-            UsageError: as in `describe_configs`.
+            UsageError: as in `describe_configs`; or a value is no text.
         """
         operation = AlterConfigs(configs, validate_only=validate_only)
         return self._core.driver.run(self._steps.run_items(operation, timeout))

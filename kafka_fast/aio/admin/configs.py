@@ -77,7 +77,7 @@ class AsyncConfigCalls(AdminCalls):
             timeout: seconds; None: default.api.timeout.ms.
 
         Raises:
-            UsageError: as in `describe_configs`; or a change lacks its value.
+            UsageError: as in `describe_configs`; or a value is missing, or is no text.
         """
         operation = IncrementalAlterConfigs(configs, validate_only=validate_only)
         return await self._driver.run(self._steps.run_items(operation, timeout))
@@ -101,7 +101,7 @@ class AsyncConfigCalls(AdminCalls):
             timeout: seconds; None: default.api.timeout.ms.
 
         Raises:
-            UsageError: as in `describe_configs`.
+            UsageError: as in `describe_configs`; or a value is no text.
         """
         operation = AlterConfigs(configs, validate_only=validate_only)
         return await self._driver.run(self._steps.run_items(operation, timeout))

@@ -48,8 +48,7 @@ def test_rules_are_created_described_and_deleted(secure_admin: Admin, name: str)
         PatternType.PREFIXED,
     )
     everywhere = AclBinding(ResourceType.GROUP, "*", user, AclOperation.ALL)
-    tokens = AclBinding(ResourceType.USER, "bob", user, AclOperation.CREATE_TOKENS)
-    rules = {reads, writes, everywhere, tokens}
+    rules = {reads, writes, everywhere}
     for _ in range(2):  # a rule that is there already is no error
         assert secure_admin.create_acls(rules).errors == {}
     of_user = AclBindingFilter(principal=user)
@@ -65,10 +64,11 @@ def test_rules_are_created_described_and_deleted(secure_admin: Admin, name: str)
     assert [(one.binding, one.error) for one in deleted[by_host]] == [(writes, None)]
     assert deleted[nothing] == []
     rest = secure_admin.delete_acls([of_user])[of_user]
-    assert {one.binding for one in rest} == {reads, everywhere, tokens}
+    assert {one.binding for one in rest} == {reads, everywhere}
     eventually(lambda: secure_admin.describe_acls(of_user) == [])
 
 
+@pytest.mark.needs_kafka("3.9", "older brokers refuse all rules of a request")
 def test_a_rule_that_is_none_is_refused_by_itself(secure_admin: Admin, name: str) -> None:
     good = AclBinding(ResourceType.TOPIC, name, f"User:{name}", AclOperation.READ)
     bad = AclBinding(ResourceType.TOPIC, name, "nobody", AclOperation.READ)
@@ -78,6 +78,15 @@ def test_a_rule_that_is_none_is_refused_by_itself(secure_admin: Admin, name: str
     assert isinstance(result.errors[bad], InvalidRequest)
     assert isinstance(result.errors[other], InvalidRequest)
     secure_admin.delete_acls([AclBindingFilter(principal=f"User:{name}")]).raise_first()
+
+
+@pytest.mark.needs_kafka("3.3", "users as resources (KIP-373)")
+def test_rules_about_users(secure_admin: Admin, name: str) -> None:
+    binding = AclBinding(ResourceType.USER, name, "User:bob", AclOperation.CREATE_TOKENS)
+    secure_admin.create_acls([binding]).raise_first()
+    of_users = AclBindingFilter(ResourceType.USER, name)
+    eventually(lambda: secure_admin.describe_acls(of_users) == [binding])
+    assert secure_admin.delete_acls([of_users])[of_users][0].binding == binding
 
 
 def test_who_may_not_is_told_what_is_missing(secure_kafka: SecureKafka, name: str) -> None:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.broker
 ANY, DEFAULT = ClientQuotaName.ANY, ClientQuotaName.DEFAULT
 
 
+@pytest.mark.needs_kafka("2.8", "quotas of addresses (KIP-612)")
 def test_quotas_are_set_described_and_removed(admin: Admin) -> None:
     name = f"quota-{uuid.uuid4().hex}"
     user, client = ClientQuotaEntity(name), ClientQuotaEntity(client_id=name)
@@ -58,6 +59,7 @@ def test_quotas_are_set_described_and_removed(admin: Admin) -> None:
     eventually(lambda: not admin.describe_client_quotas().keys() & quotas.keys())
 
 
+@pytest.mark.needs_kafka("2.6", "quotas by requests (KIP-546)")
 def test_each_entity_is_refused_by_itself(admin: Admin) -> None:
     name = f"quota-{uuid.uuid4().hex}"
     good, bad = ClientQuotaEntity(name), ClientQuotaEntity(client_id=name)

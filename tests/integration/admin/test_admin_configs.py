@@ -46,6 +46,7 @@ def value(admin: Admin, resource: ConfigResource, name: str) -> str | None:
     return admin.describe_configs([resource])[resource][name].value
 
 
+@pytest.mark.needs_kafka("2.6", "types and documentation (KIP-569)")
 def test_settings_are_described(admin: Admin, topic: ConfigResource) -> None:
     result = admin.describe_configs(
         [topic, BROKER, LOGGER, DEFAULT], include_synonyms=True, include_documentation=True
@@ -57,8 +58,8 @@ def test_settings_are_described(admin: Admin, topic: ConfigResource) -> None:
     assert retention.documentation is not None
     assert retention.documentation.startswith("This configuration")
     assert result[topic]["segment.bytes"].is_default
-    node_id = result[BROKER]["node.id"]
-    assert (node_id.value, node_id.is_read_only) == ("1", True)
+    broker_id = result[BROKER]["broker.id"]
+    assert (broker_id.value, broker_id.is_read_only) == ("1", True)
     secret = result[BROKER]["ssl.keystore.password"]
     assert (secret.is_sensitive, secret.value) == (True, None)
     assert result[LOGGER]["root"].source == ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG
@@ -74,6 +75,7 @@ def test_what_cannot_be_described_says_why(admin: Admin, topic: ConfigResource) 
     assert list(result.succeeded) == [topic]
 
 
+@pytest.mark.needs_kafka("2.3", "changes of single settings (KIP-339)")
 def test_single_settings_change_and_others_stay(admin: Admin, topic: ConfigResource) -> None:
     ops = [
         AlterConfigOp("segment.ms", "7000"),
@@ -96,13 +98,14 @@ def test_single_settings_change_and_others_stay(admin: Admin, topic: ConfigResou
     assert value(admin, topic, "segment.ms") == "604800000"
 
 
+@pytest.mark.needs_kafka("2.3", "changes of single settings (KIP-339)")
 def test_each_resource_is_refused_by_itself(admin: Admin, topic: ConfigResource) -> None:
     nowhere = ConfigResource(ConfigResourceType.TOPIC, "nowhere")
     result = admin.incremental_alter_configs(
         {
             topic: [AlterConfigOp("no.such.setting", "1")],
             nowhere: [AlterConfigOp("retention.ms", "1")],
-            BROKER: [AlterConfigOp("node.id", "7")],
+            BROKER: [AlterConfigOp("broker.id", "7")],
         }
     )
     assert isinstance(result.errors[topic], InvalidConfig)
@@ -110,6 +113,7 @@ def test_each_resource_is_refused_by_itself(admin: Admin, topic: ConfigResource)
     assert isinstance(result.errors[BROKER], InvalidRequest)
 
 
+@pytest.mark.needs_kafka("2.3", "changes of single settings (KIP-339)")
 def test_brokers_and_their_loggers_change(admin: Admin) -> None:
     name = "log.cleaner.backoff.ms"
     loggers = sorted(admin.describe_configs([LOGGER])[LOGGER])
@@ -146,6 +150,7 @@ def test_all_settings_are_replaced(admin: Admin, topic: ConfigResource) -> None:
     )
 
 
+@pytest.mark.needs_kafka("4.1", "a list of all resources (KIP-1142)")
 def test_what_has_settings_is_listed(admin: Admin, topic: ConfigResource) -> None:
     metrics = ConfigResource(ConfigResourceType.CLIENT_METRICS, f"m-{uuid.uuid4().hex}")
     group = ConfigResource(ConfigResourceType.GROUP, f"g-{uuid.uuid4().hex}")
@@ -164,13 +169,14 @@ def test_what_has_settings_is_listed(admin: Admin, topic: ConfigResource) -> Non
     assert entry.source == ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG
 
 
+@pytest.mark.needs_kafka("2.3", "changes of single settings (KIP-339)")
 def test_each_broker_answers_for_itself(real_kafka_cluster: RealKafka) -> None:
     brokers = [ConfigResource(ConfigResourceType.BROKER, str(number)) for number in (1, 2, 3)]
     loggers = [ConfigResource(ConfigResourceType.BROKER_LOGGER, one.name) for one in brokers]
     nobody = ConfigResource(ConfigResourceType.BROKER, "9")
     with Admin(bootstrap_servers=real_kafka_cluster.bootstrap) as admin:
         result = admin.describe_configs([*brokers, *loggers, DEFAULT])
-        assert [result[one]["node.id"].value for one in brokers] == ["1", "2", "3"]
+        assert [result[one]["broker.id"].value for one in brokers] == ["1", "2", "3"]
         assert all("root" in result[one] for one in loggers)
         ops = [AlterConfigOp("log.cleaner.backoff.ms", "15003")]
         admin.incremental_alter_configs(dict.fromkeys(brokers, ops)).raise_first()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast import Admin
+from kafka_fast import Admin, aio
 from kafka_fast.admin import (
     ScramCredentialInfo,
     Secret,
@@ -71,8 +72,8 @@ def test_passwords_are_set_used_and_deleted(
     assert altered.errors == {}
     infos = {ScramCredentialInfo(SHA_256, 4096), ScramCredentialInfo(SHA_512, 16_384)}
     eventually(lambda: described(secure_admin, user) == infos)
-    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
-        assert may_log_in(secure_kafka, mechanism, user, password)
+    mechanisms = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+    eventually(lambda: all(may_log_in(secure_kafka, one, user, password) for one in mechanisms))
     assert not may_log_in(secure_kafka, "SCRAM-SHA-256", user, "another")
 
     everybody = secure_admin.describe_user_scram_credentials()
@@ -83,7 +84,7 @@ def test_passwords_are_set_used_and_deleted(
     changed = UserScramCredentialUpsertion(f"{user}-other", SHA_256, "changed")
     secure_admin.alter_user_scram_credentials([changed], deletions=[gone]).raise_first()
     eventually(lambda: described(secure_admin, user) == {ScramCredentialInfo(SHA_512, 16_384)})
-    assert not may_log_in(secure_kafka, "SCRAM-SHA-256", user, password)
+    eventually(lambda: not may_log_in(secure_kafka, "SCRAM-SHA-256", user, password))
     eventually(lambda: may_log_in(secure_kafka, "SCRAM-SHA-256", f"{user}-other", "changed"))
 
 
@@ -103,6 +104,27 @@ def test_what_is_not_there_is_said_by_user(secure_admin: Admin, user: str) -> No
     assert list(altered.succeeded) == [f"{user}-new"]
     assert isinstance(altered.errors[user], ResourceNotFound)
     assert secure_admin.alter_user_scram_credentials([]).errors == {}
+
+
+def test_a_loop_sets_passwords_and_describes_all(
+    secure_admin: Admin, secure_kafka: SecureKafka, user: str
+) -> None:
+    new = UserScramCredentialUpsertion(user, SHA_512, "hunter2", iterations=16_384)
+    gone = UserScramCredentialDeletion(user, SHA_512)
+
+    async def set_password() -> None:
+        async with aio.Admin(bootstrap_servers=secure_kafka.bootstrap) as admin:
+            assert (await admin.alter_user_scram_credentials([new])).errors == {}
+
+    async def delete_password() -> None:
+        async with aio.Admin(bootstrap_servers=secure_kafka.bootstrap) as admin:
+            everybody = await admin.describe_user_scram_credentials()
+            assert everybody[user] == (ScramCredentialInfo(SHA_512, 16_384),)
+            (await admin.alter_user_scram_credentials(deletions=[gone])).raise_first()
+
+    asyncio.run(set_password())
+    eventually(lambda: described(secure_admin, user) != set())
+    asyncio.run(delete_password())
 
 
 def test_who_may_not_is_told_what_is_missing(secure_kafka: SecureKafka, user: str) -> None:

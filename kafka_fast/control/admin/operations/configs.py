@@ -40,6 +40,9 @@ OF_ONE_BROKER = frozenset({ConfigResourceType.BROKER, ConfigResourceType.BROKER_
 
 FIRST_DESCRIBE_WITH_DOCUMENTATION = 3
 FIRST_LIST_WITH_TYPES = 1
+RESOURCES_PER_REQUEST = 100
+"""Each has some forty settings. More would make an answer that keeps the control thread from other
+work."""
 
 
 class ConfigNodes(NodeTarget[ConfigResource]):
@@ -145,6 +148,10 @@ class DescribeConfigs(Operation[ConfigResource, dict[str, ConfigEntry]]):
             )
         return None
 
+    def max_items(self, version: int) -> int:
+        """Return how many resources one answer may describe."""
+        return RESOURCES_PER_REQUEST
+
     def build(
         self, items: Sequence[ConfigResource], version: int
     ) -> describe_configs.DescribeConfigsRequest:
@@ -167,8 +174,13 @@ class DescribeConfigs(Operation[ConfigResource, dict[str, ConfigEntry]]):
         source: AnswerSource,
     ) -> Iterator[tuple[ConfigResource, Meaning[dict[str, ConfigEntry]]]]:
         """Return the settings of each resource by name, or why they are not told."""
+        named = {_resource(one.resource_type, one.resource_name) for one in answer.results}
         for result in answer.results:
             key = _resource(result.resource_type, result.resource_name)
+            if key.type == ConfigResourceType.UNKNOWN:
+                # Brokers older than 2.3 call what they do not know so: it is what else was asked.
+                others = (one for one in items if one.name == key.name and one not in named)
+                key = next(others, key)
             if result.error_code:
                 yield key, self.refusal(key, result.error_code, result.error_message)
             else:
@@ -219,7 +231,7 @@ class IncrementalAlterConfigs(Operation[ConfigResource, None]):
             validate_only: whether to check only whether they could be changed.
 
         Raises:
-            UsageError: a resource cannot be one, or a change has no value.
+            UsageError: a resource cannot be one, or a value is missing or no text.
         """
         super().__init__(_target_of(configs), configs)
         self._ops = {resource: tuple(ops) for resource, ops in configs.items()}
@@ -270,6 +282,14 @@ def _check_op(resource: ConfigResource, op: AlterConfigOp) -> None:
     if (op.value is None) != (op.op == AlterConfigOpType.DELETE):
         needs = "takes no" if op.value is not None else "needs a"
         raise UsageError(f"{resource}: {op.op.name} of {op.name!r} {needs} value")
+    _check_value(resource, op.name, op.value)
+
+
+def _check_value(resource: ConfigResource, name: str, value: str | Secret | None) -> None:
+    """Check a value. The text of the error does not show it: it may be a password."""
+    if value is not None and not isinstance(value, (str, Secret)):
+        kind = type(value).__name__
+        raise UsageError(f"{resource}: the value of {name!r} is a text, not {kind}")
 
 
 def _value_text(value: str | Secret | None) -> str | None:
@@ -299,10 +319,13 @@ class AlterConfigs(Operation[ConfigResource, None]):
             validate_only: whether to check only whether they could be set.
 
         Raises:
-            UsageError: a resource cannot be one.
+            UsageError: a resource cannot be one, or a value is no text.
         """
         super().__init__(_target_of(configs), configs)
         self._configs = {resource: dict(settings) for resource, settings in configs.items()}
+        for resource, settings in self._configs.items():
+            for name, value in settings.items():
+                _check_value(resource, name, value)
         self._validate_only = validate_only
 
     def build(

@@ -169,6 +169,10 @@ def test_a_change_has_its_value() -> None:
         alter({TOPIC: [AlterConfigOp("a", "1", AlterConfigOpType.DELETE)]})
     with pytest.raises(UsageError, match="not tuple"):
         alter({TOPIC: [("a", "1")]})  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="topic 'orders': the value of 'a' is a text, not int"):
+        alter({TOPIC: [AlterConfigOp("a", 4711)]})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="the value of 'a' is a text, not int"):
+        AlterConfigs({TOPIC: {"a": 4711}}, validate_only=False)  # type: ignore[dict-item]
 
 
 def test_the_value_of_a_change_is_not_shown() -> None:
@@ -238,6 +242,20 @@ def test_each_resource_has_its_own_error() -> None:
     assert "needs DESCRIBE_CONFIGS on the topic or group, or else on the cluster" in texts[METRICS]
 
 
+def test_brokers_may_not_know_the_type_that_they_answer_about() -> None:
+    """Kafka 2.1 answers so about loggers."""
+    code = ErrorCode.INVALID_REQUEST
+    mine = ConfigResource(ConfigResourceType.BROKER, "1")
+    unknown = ConfigResource(ConfigResourceType.UNKNOWN, "1")
+    answer = describe_configs.DescribeConfigsResponse(
+        results=[result(mine), result(unknown, code, "no such type")]
+    )
+    outcome = meanings(describe(mine, LOGGER), answer, 2)
+    assert outcome[mine] == {}
+    assert "of broker logger '1': no such type" in str(outcome[LOGGER].error)
+    assert meanings(describe(TOPIC), answer, 2).keys() == {mine, unknown}
+
+
 def test_changes_are_answered_by_resource() -> None:
     module: Any
     for module, operation in (
@@ -291,6 +309,18 @@ def test_resources_are_listed_in_order() -> None:
 
 
 # ---- where requests go ----
+
+
+def test_many_resources_are_asked_about_in_pieces() -> None:
+    admin = ScriptedAdmin({describe_configs.DescribeConfigsRequest: answered})
+    topics = [ConfigResource(ConfigResourceType.TOPIC, f"t{number}") for number in range(250)]
+    assert len(admin.run(describe(*topics)).values) == 250
+    sizes = [
+        len(request.resources)
+        for request, _ in admin.machine.asked
+        if isinstance(request, describe_configs.DescribeConfigsRequest)
+    ]
+    assert sizes == [100, 100, 50]
 
 
 def answered(request: Any, key: Any) -> Any:
