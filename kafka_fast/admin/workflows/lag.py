@@ -61,7 +61,7 @@ def consumer_group_lag(
     Raises:
         KafkaError: a node has not listed its groups, and all are meant.
     """
-    only = None if topics is None else frozenset(topics)
+    only = None if topics is None else frozenset(names_of(topics, "the names of topics"))
     if groups is None:
         listings = yield from _listed(steps, deadline)
         ids = list(listings)
@@ -75,7 +75,7 @@ def consumer_group_lag(
     described: OperationResults[str, AnyDescription]
     committed: OperationResults[str, CommittedByGroup]
     described, committed = yield from run_together(descriptions, steps.results(offsets, deadline))
-    absent = _absent(described, committed)
+    absent = _absent(described, committed) if only is None else {}
     places = {
         group_id: _Places(described.values.get(group_id), committed.values[group_id], only)
         for group_id in ids

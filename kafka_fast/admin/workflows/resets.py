@@ -22,6 +22,7 @@ from kafka_fast.control.admin.operations.groups.committed import (
     CommittedByGroup,
     ListGroupOffsets,
 )
+from kafka_fast.control.admin.operations.groups.listings import names_of
 from kafka_fast.control.admin.types.groups.resets import (
     PartitionReset,
     ResetKind,
@@ -53,6 +54,11 @@ class ResetScope(Value):
     topics: frozenset[str] = frozenset()
     """All partitions of these."""
     partitions: frozenset[TopicPartition] = frozenset()
+
+    @classmethod
+    def of(cls, topics: Iterable[str], partitions: Iterable[TopicPartition]) -> ResetScope:
+        """Return the scope that a user has given."""
+        return cls(frozenset(names_of(topics, "the names of topics")), frozenset(partitions))
 
 
 def reset_offsets(

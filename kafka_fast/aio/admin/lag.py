@@ -38,7 +38,8 @@ class AsyncLagCalls(AdminCalls):
         ListGroups, ConsumerGroupDescribe, DescribeGroups, OffsetFetch, Metadata and ListOffsets;
         needs DESCRIBE on the groups and topics. What may not be seen, or is not there, is an error
         of its partition, topic or group only: see `GroupLag`. A group that neither exists nor has
-        offsets is a GroupIdNotFound.
+        offsets is a GroupIdNotFound. If topics are named, such a group has a value as well: it has
+        committed nothing of them, and its `members_error` is that error.
 
         Args:
             groups: their ids; None: all groups of consumers, of either protocol.
@@ -92,7 +93,7 @@ class AsyncLagCalls(AdminCalls):
             self._steps,
             group_id,
             to,
-            ResetScope(frozenset(topics), frozenset(partitions)),
+            ResetScope.of(topics, partitions),
             dry_run=dry_run,
             deadline=self._steps.deadline(timeout),
         )

@@ -32,15 +32,19 @@ LONGEST_REASON = 255
 """Characters of a reason that brokers take."""
 
 
-def names_of(groups: Iterable[str]) -> list[str]:
-    """Return the ids of groups.
+def names_of(names: Iterable[str], what: str = "the ids of groups") -> list[str]:
+    """Return names that a user has given.
+
+    Args:
+        names: the names.
+        what: names them in an error.
 
     Raises:
-        TypeError: one id is given where several are meant; its letters would be taken for groups.
+        TypeError: one name is given where several are meant; its letters would be taken for names.
     """
-    if isinstance(groups, str):
-        raise TypeError(f"the ids of groups are a list or a set, not the string {groups!r}")
-    return list(groups)
+    if isinstance(names, str):
+        raise TypeError(f"{what} are a list or a set, not the string {names!r}")
+    return list(names)
 
 
 class ListGroups(Operation[int, list[GroupListing]]):
@@ -72,7 +76,7 @@ class ListGroups(Operation[int, list[GroupListing]]):
         super().__init__(AllNodes(), None)
         self._states = [GroupState(state) for state in states]
         self._types = [GroupType(kind) for kind in types]
-        self._protocol_types = frozenset(protocol_types)
+        self._protocol_types = frozenset(names_of(protocol_types, "protocol_types"))
         if GroupState.UNKNOWN in self._states or GroupType.UNKNOWN in self._types:
             raise UsageError("list_groups: brokers know no group of an unknown state or type")
 
@@ -182,8 +186,8 @@ class RemoveMembers(Operation[str, None]):
         Raises:
             UsageError: an id is of both kinds.
         """
-        dynamic = list(member_ids)
-        static = list(instance_ids)
+        dynamic = names_of(member_ids, "member_ids")
+        static = names_of(instance_ids, "instance_ids")
         self._instance_ids = frozenset(static)
         for member_id in dynamic:
             if member_id in self._instance_ids:

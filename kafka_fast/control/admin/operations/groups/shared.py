@@ -17,6 +17,7 @@ from kafka_fast.control.admin.operations.groups.committed import (
     checked_offset,
     of_partitions,
 )
+from kafka_fast.control.admin.operations.groups.listings import names_of
 from kafka_fast.control.admin.types.offsets import ShareGroupOffset
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
@@ -212,7 +213,8 @@ class DeleteShareGroupOffsets(Operation[str, None]):
             group_id: the group.
             topics: the names of the topics of which it forgets where it was.
         """
-        super().__init__(Coordinator(CoordinatorKind.GROUP, group_id), topics)
+        names = names_of(topics, "the names of topics")
+        super().__init__(Coordinator(CoordinatorKind.GROUP, group_id), names)
         self._group_id = group_id
 
     def describe(self, item: str) -> str:
