@@ -85,6 +85,14 @@ from kafka_fast.control.admin.types.topics import (
     TopicListing,
     TopicPartitionInfo,
 )
+from kafka_fast.control.admin.types.transactions import (
+    HangingTransaction,
+    ProducerIdAndEpoch,
+    ProducerState,
+    TransactionDescription,
+    TransactionListing,
+    TransactionState,
+)
 from kafka_fast.control.admin.types.users import (
     ScramCredentialInfo,
     UserScramCredentialDeletion,
@@ -127,6 +135,7 @@ __all__ = [
     "GroupListing",
     "GroupState",
     "GroupType",
+    "HangingTransaction",
     "IsolationLevel",
     "ListedOffset",
     "LogDir",
@@ -139,6 +148,8 @@ __all__ = [
     "PartitionReassignment",
     "PartitionReset",
     "PatternType",
+    "ProducerIdAndEpoch",
+    "ProducerState",
     "QuorumInfo",
     "QuorumReplica",
     "RaftVoterEndpoint",
@@ -163,6 +174,9 @@ __all__ = [
     "TopicListing",
     "TopicPartitionInfo",
     "TopicPartitionReplica",
+    "TransactionDescription",
+    "TransactionListing",
+    "TransactionState",
     "UpgradeType",
     "UserScramCredentialDeletion",
     "UserScramCredentialUpsertion",

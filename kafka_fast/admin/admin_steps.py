@@ -5,7 +5,7 @@ Thread: the caller's.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import TypeVar
 
 from kafka_fast.admin.admin_core import AdminCore
@@ -74,7 +74,7 @@ class AdminSteps:
         return results.values[ONLY]
 
     def merge_nodes(
-        self, operation: Operation[int, Mapping[K, V]], timeout: float | None
+        self, operation: Operation[int, dict[K, V]], timeout: float | None
     ) -> Steps[NodesResult[K, V]]:
         """Carry out an operation of all nodes, and merge what they answer into one mapping.
 

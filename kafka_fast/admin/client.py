@@ -20,6 +20,7 @@ from kafka_fast.admin.calls.log_dirs import LogDirCalls
 from kafka_fast.admin.calls.offsets import OffsetCalls
 from kafka_fast.admin.calls.partitions import PartitionCalls
 from kafka_fast.admin.calls.topics import TopicCalls
+from kafka_fast.admin.calls.transactions import TransactionCalls
 from kafka_fast.admin.calls.users import UserCalls
 from kafka_fast.net.threaded_host import ThreadedHost
 
@@ -43,6 +44,7 @@ class Admin(
     OffsetCalls,
     PartitionCalls,
     TopicCalls,
+    TransactionCalls,
     UserCalls,
     AdminBase,
 ):

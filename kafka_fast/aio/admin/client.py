@@ -20,6 +20,7 @@ from kafka_fast.aio.admin.log_dirs import AsyncLogDirCalls
 from kafka_fast.aio.admin.offsets import AsyncOffsetCalls
 from kafka_fast.aio.admin.partitions import AsyncPartitionCalls
 from kafka_fast.aio.admin.topics import AsyncTopicCalls
+from kafka_fast.aio.admin.transactions import AsyncTransactionCalls
 from kafka_fast.aio.admin.users import AsyncUserCalls
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.net.waiting.looping import TaskCallers
@@ -44,6 +45,7 @@ class Admin(
     AsyncOffsetCalls,
     AsyncPartitionCalls,
     AsyncTopicCalls,
+    AsyncTransactionCalls,
     AsyncUserCalls,
     AdminBase,
 ):
