@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from kafka_fast.cli.showing.standard_error import is_terminal, say
+from kafka_fast.cli.showing.tables import ReportTable, print_text
 from kafka_fast.errors import UsageError
 
 
@@ -28,15 +29,18 @@ def check_can_ask(args: argparse.Namespace) -> None:
         raise UsageError("this cannot be undone, and there is no terminal to ask on: give --yes")
 
 
-def is_confirmed(args: argparse.Namespace, question: str) -> bool:
+def is_confirmed(args: argparse.Namespace, question: str, plan: ReportTable | None = None) -> bool:
     """Return whether the user wants it: by --yes, or by the answer to the question.
 
     Args:
         args: of the command, whose terminal was checked by `check_can_ask`.
         question: names what is lost.
+        plan: shown above the question.
     """
     if args.yes:
         return True
+    if plan is not None:
+        print_text(plan, sys.stderr)
     sys.stderr.write(f"kafka-fast: {question} [y/N] ")
     sys.stderr.flush()
     answer = sys.stdin.readline()

@@ -39,7 +39,10 @@ class Verb(Value):
     changes: bool = False
     """Whether it changes the cluster, and so has --dry-run."""
     asks: bool = False
-    """Whether what it does cannot be undone: it asks on a terminal, and elsewhere needs --yes."""
+    """Whether that cannot be undone: it asks on a terminal, and elsewhere needs --yes.
+
+    Only a verb that `changes` something asks: --dry-run answers the question, too.
+    """
     takes_settings: bool = False
     """Whether `--config KEY=VALUE` is a setting of what it creates or alters (`args.settings`)."""
 

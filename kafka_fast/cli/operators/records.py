@@ -13,7 +13,7 @@ from kafka_fast import TopicPartition
 from kafka_fast.cli.connection import reader_configuration
 from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
-from kafka_fast.cli.frame.names import check_names, counted, some_names
+from kafka_fast.cli.frame.names import check_names, counted
 from kafka_fast.cli.frame.nouns import Noun, Verb
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
@@ -120,6 +120,14 @@ def _plan(cuts: list[Cut], errors: Mapping[TopicPartition, KafkaError]) -> Repor
         }
         for cut in cuts
     ]
+    return Report(
+        document={"dry_run": True, "partitions": entries},
+        table=_plan_table(cuts),
+        errors=errors,
+    )
+
+
+def _plan_table(cuts: list[Cut]) -> ReportTable:
     outcome = outcome_text("deleted", is_dry_run=True)
     rows = [
         (
@@ -130,11 +138,7 @@ def _plan(cuts: list[Cut], errors: Mapping[TopicPartition, KafkaError]) -> Repor
         )
         for cut in cuts
     ]
-    return Report(
-        document={"dry_run": True, "partitions": entries},
-        table=ReportTable(COLUMNS, rows),
-        errors=errors,
-    )
+    return ReportTable(COLUMNS, rows)
 
 
 def _cuts(
@@ -172,9 +176,10 @@ def _cuts(
 
 
 def _is_wanted(args: argparse.Namespace, cuts: list[Cut]) -> bool:
-    shown = (f"{cut.partition} before offset {cut.offset} ({cut.count:,})" for cut in cuts)
     total = counted(sum(cut.count for cut in cuts), "offset")
-    return is_confirmed(args, f"delete the records of {total}: {some_names(shown)}?")
+    where = counted(len(cuts), "partition")
+    question = f"delete the records of {total} in {where}?"
+    return is_confirmed(args, question, _plan_table(cuts).narrow())
 
 
 def _entry(partition: TopicPartition) -> dict[str, object]:

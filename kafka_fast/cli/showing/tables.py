@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from kafka_fast.values import Value, replace
 
@@ -47,8 +48,13 @@ class ReportTable(Value):
         )
 
 
-def print_text(table: ReportTable) -> None:
-    """Write the table as text: a line for each row, and one for the titles."""
+def print_text(table: ReportTable, stream: TextIO | None = None) -> None:
+    """Write the table as text: a line for each row, and one for the titles.
+
+    Args:
+        table: what to write.
+        stream: standard output by default.
+    """
     lines = [[column.title for column in table.columns]]
     lines += [[cell_text(cell) for cell in row] for row in table.rows]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
@@ -57,7 +63,7 @@ def print_text(table: ReportTable) -> None:
             f"{cell:>{width}}" if column.is_number else f"{cell:<{width}}"
             for cell, width, column in zip(line, widths, table.columns, strict=True)
         )
-        print((" " * GAP).join(cells).rstrip())
+        print((" " * GAP).join(cells).rstrip(), file=stream)
 
 
 def print_rich(table: ReportTable) -> None:

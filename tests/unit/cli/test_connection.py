@@ -171,7 +171,9 @@ def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_pages_commands(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of docs/command-line.md."""
     page = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^kafka-fast (.* (?:--config|--username) .*)$", page, re.MULTILINE)
+    commands = re.findall(
+        r"^kafka-fast (.* (?:--config \S+\.properties|--username) .*)$", page, re.MULTILINE
+    )
     monkeypatch.setenv(PASSWORD_VARIABLE, "canary")
     mechanisms = []
     for command in commands:

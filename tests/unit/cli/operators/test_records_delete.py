@@ -87,8 +87,10 @@ def test_on_a_terminal(kafka: EmbeddedKafka) -> None:
     words = ["records", "delete", "orders", "0:4", "1:end", "9:1", "-b", kafka.bootstrap]
     with terminal(*words, columns=120) as screen:
         screen.await_text(
-            "kafka-fast: delete the records of 14 offsets: orders-0 before offset 4 (4), orders-1 "
-            "before offset 10 (10)? [y/N] "
+            "TOPIC     PARTITION    BEGINNING    OUTCOME\n"
+            "orders            0            4    4 offsets would be deleted\n"
+            "orders            1           10    10 offsets would be deleted\n"
+            "kafka-fast: delete the records of 14 offsets in 2 partitions? [y/N] "
         )
         screen.type(b"y\n")
         assert screen.end() == 1
