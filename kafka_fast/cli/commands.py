@@ -79,7 +79,7 @@ def _parser(modules: Iterable[ModuleType]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in modules:
         module.add_parser(commands)
-    for command in _commands_below(parser):
+    for command in commands_below(parser):
         _add_verbose(command, default=argparse.SUPPRESS)  # keeps a -v before the command
         if command.epilog:  # the epilog has examples, whose lines must not be wrapped
             command.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -87,13 +87,13 @@ def _parser(modules: Iterable[ModuleType]) -> argparse.ArgumentParser:
     return parser
 
 
-def _commands_below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+def commands_below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """Yield the parsers of commands and of their verbs."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
                 yield command
-                yield from _commands_below(command)
+                yield from commands_below(command)
 
 
 def _add_verbose(parser: argparse.ArgumentParser, default: object) -> None:

@@ -31,16 +31,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
-    from kafka_fast.cli.commands import whole_parser  # which imports this module
+    from kafka_fast.cli.commands import commands_below, whole_parser  # which import this module
 
     try:
         shtab = importlib.import_module("shtab")
     except ImportError as error:
         raise MissingPackageError(
-            "completion needs the package shtab: pip install shtab, or install kafka_fast with "
-            "the extra cli",
+            "completion needs the package shtab: pip install shtab (the extra cli requires it)",
             package="shtab",
             extra="cli",
         ) from error
-    print(shtab.complete(whole_parser(), shell=args.shell))
+    parser = whole_parser()
+    for command in commands_below(parser):
+        for action in command._actions:
+            if "FILE" in str(action.metavar or action.dest.upper()):
+                action.complete = shtab.FILE  # type: ignore[attr-defined]  # which shtab reads
+    print(shtab.complete(parser, shell=args.shell))
     return 0

@@ -105,8 +105,8 @@ def _yaml(document: Mapping[str, object]) -> str:
         yaml = importlib.import_module("yaml")
     except ImportError as error:
         raise MissingPackageError(
-            "--output yaml needs the package PyYAML: pip install PyYAML, or install kafka_fast "
-            "with the extra cli",
+            "--output yaml needs the package PyYAML: pip install PyYAML (the extra cli requires "
+            "it)",
             package="PyYAML",
             extra="cli",
             name="yaml",

@@ -17,6 +17,7 @@ from kafka_fast.cli.main import main
 pytest.importorskip("shtab")
 
 ASKED = """
+cd "${{1%/*}}"
 source "$1"
 COMP_WORDS=(kafka-fast {words}) COMP_CWORD={at} COMPREPLY=()
 _shtab_kafka_fast
@@ -40,6 +41,8 @@ def script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
         ("topics create --if", {"--if-not-exists"}),
         ("topics list --output j", {"json"}),
         ("records delete --y", {"--yes"}),
+        ("topics list --config kafka", {"kafka-fast"}),
+        ("records delete --file kafka", {"kafka-fast"}),
     ],
 )
 def test_bash_completes(script: Path, words: str, offered: set[str]) -> None:

@@ -58,6 +58,17 @@ def test_what_is_not_in_sync(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == "kafka-fast: there is no such partition\n"
 
 
+def test_what_has_no_leader(capsys: pytest.CaptureFixture[str]) -> None:
+    with EmbeddedKafka(brokers=2, auto_create=False) as kafka:
+        kafka.create_topic("single", 2, 1)
+        kafka.kill(2)
+        assert main(["topics", "describe", "--unavailable", "-b", kafka.bootstrap]) == 0
+        assert capsys.readouterr().out == (
+            "TOPIC     PARTITION    LEADER    REPLICAS    ISR    OFFLINE\n"
+            "single            1         -    2           2      2\n"
+        )
+
+
 def test_by_id(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topics", "audit", "-o", "json", "-b", kafka.bootstrap]) == 0
     topic_id = json.loads(capsys.readouterr().out)["topics"][0]["id"]
