@@ -20,7 +20,7 @@ from kafka_fast.control.admin.operations.topic_pages import (
 )
 from kafka_fast.control.admin.operations.topics import TOPICS_PER_REQUEST, DescribeTopics
 from kafka_fast.control.admin.types.topics import TopicDescription
-from kafka_fast.errors import KafkaTimeoutError, UnsupportedVersionError, fresh_copy
+from kafka_fast.errors import KafkaTimeoutError, UnsupportedVersionError, fresh_copy, reworded
 from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import replace
@@ -103,7 +103,9 @@ class _Pages:
             error = answered.errors.get(ONLY)
             if error is not None:
                 if not isinstance(error, UnsupportedVersionError):
-                    self._results.errors.update(dict.fromkeys(self._left, error))
+                    self._results.errors.update(
+                        (name, reworded(error, f"topic {name!r}: {error}")) for name in self._left
+                    )
                 return
             page = answered.values[ONLY]
             self._take_topics(page)
