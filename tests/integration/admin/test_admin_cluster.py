@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from kafka_fast import Admin
-from kafka_fast.admin import AclOperation, FeatureUpdate, RaftVoterEndpoint, UpgradeType
+from kafka_fast import Admin, aio
+from kafka_fast.admin import (
+    AclOperation,
+    ClusterDescription,
+    FeatureUpdate,
+    HangingTransaction,
+    RaftVoterEndpoint,
+    UpgradeType,
+)
 from kafka_fast.errors import (
     BrokerIdNotRegistered,
     ControllerIdNotRegistered,
@@ -102,6 +111,21 @@ def test_nobody_is_unregistered_that_is_not_there(admin: Admin) -> None:
 def test_no_controller_is_unregistered_that_is_not_there(admin: Admin) -> None:
     with pytest.raises(ControllerIdNotRegistered, match="of controller 99"):
         admin.unregister_controller(99)
+
+
+@pytest.mark.needs_kafka("3.0", "hanging transactions")
+def test_tasks_describe_it_too(real_kafka: RealKafka) -> None:
+    async def described() -> tuple[ClusterDescription, list[int], list[HangingTransaction]]:
+        async with aio.Admin(bootstrap_servers=real_kafka.bootstrap) as admin:
+            cluster = await admin.describe_cluster()
+            dirs = await admin.describe_log_dirs()
+            await admin.wait_until_topics_visible([])
+            hanging = await admin.find_hanging_transactions(broker_id=1)
+            return cluster, list(dirs.raise_first()), hanging
+
+    cluster, brokers, hanging = asyncio.run(described())
+    assert [one.id for one in cluster.nodes] == brokers == [1]
+    assert hanging == []
 
 
 # ---- clusters of their own ----
