@@ -3,7 +3,7 @@
     consumer/client.py ─┐  signatures, docstrings in the words of tasks     ┌─► aio/consumer.py
     producer/client.py ─┼─ bodies that do nothing but run steps ───────────►┼─► aio/producer.py
     record_range.py … ──┘                                                   └─► aio/range.py …
-    admin/calls/*.py ─── whole modules, awaited ──────────────────────────────► aio/admin/*.py
+    admin/calls/*.py ─── whole modules, awaited ──────────────────────────────► aio/admin/calls/*.py
 
 The blocking client is the source. A class for asyncio stands in its file as a reader, an editor and
 the type checker want it; what else its methods do is written by hand, and stays. So do, in its
@@ -380,7 +380,7 @@ def modules_to_await(root: Path) -> dict[str, str]:
     """Return the modules of the admin client's calls, by what is made of them."""
     folder = root / "kafka_fast/admin/calls"
     return {
-        f"aio/admin/{path.name}": f"admin/calls/{path.name}"
+        f"aio/admin/calls/{path.name}": f"admin/calls/{path.name}"
         for path in sorted(folder.glob("[!_]*.py"))
     }
 

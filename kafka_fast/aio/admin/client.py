@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.base import AdminBase
-from kafka_fast.aio.admin.acls import AsyncAclCalls
-from kafka_fast.aio.admin.client_quotas import AsyncClientQuotaCalls
-from kafka_fast.aio.admin.cluster import AsyncClusterCalls
-from kafka_fast.aio.admin.configs import AsyncConfigCalls
-from kafka_fast.aio.admin.delegation_tokens import AsyncDelegationTokenCalls
-from kafka_fast.aio.admin.group_offsets import AsyncGroupOffsetCalls
-from kafka_fast.aio.admin.groups import AsyncGroupCalls
-from kafka_fast.aio.admin.lag import AsyncLagCalls
-from kafka_fast.aio.admin.log_dirs import AsyncLogDirCalls
-from kafka_fast.aio.admin.offsets import AsyncOffsetCalls
-from kafka_fast.aio.admin.partitions import AsyncPartitionCalls
-from kafka_fast.aio.admin.topics import AsyncTopicCalls
-from kafka_fast.aio.admin.transactions import AsyncTransactionCalls
-from kafka_fast.aio.admin.users import AsyncUserCalls
+from kafka_fast.aio.admin.calls.acls import AsyncAclCalls
+from kafka_fast.aio.admin.calls.client_quotas import AsyncClientQuotaCalls
+from kafka_fast.aio.admin.calls.cluster import AsyncClusterCalls
+from kafka_fast.aio.admin.calls.configs import AsyncConfigCalls
+from kafka_fast.aio.admin.calls.delegation_tokens import AsyncDelegationTokenCalls
+from kafka_fast.aio.admin.calls.group_offsets import AsyncGroupOffsetCalls
+from kafka_fast.aio.admin.calls.groups import AsyncGroupCalls
+from kafka_fast.aio.admin.calls.lag import AsyncLagCalls
+from kafka_fast.aio.admin.calls.log_dirs import AsyncLogDirCalls
+from kafka_fast.aio.admin.calls.offsets import AsyncOffsetCalls
+from kafka_fast.aio.admin.calls.partitions import AsyncPartitionCalls
+from kafka_fast.aio.admin.calls.topics import AsyncTopicCalls
+from kafka_fast.aio.admin.calls.transactions import AsyncTransactionCalls
+from kafka_fast.aio.admin.calls.users import AsyncUserCalls
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.net.waiting.looping import TaskCallers
 

@@ -1,0 +1,1 @@
+"""The calls of `aio.Admin`, in a class for each subject; made of `admin/calls`."""
