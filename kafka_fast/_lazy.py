@@ -13,7 +13,11 @@ from types import FrameType
 
 
 def lazily(
-    package: str, where: Mapping[str, str], hints: Callable[[], Mapping[str, str]] = dict
+    package: str,
+    where: Mapping[str, str],
+    hints: Callable[[], Mapping[str, str]] = dict,
+    *,
+    above: str | None = None,
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package.
 
@@ -21,12 +25,14 @@ def lazily(
         package: its name.
         where: name -> the module of the package that has it.
         hints: returns, for a name that is missing: name of other clients -> what to write instead.
+        above: the package that the modules are in; None: this one.
     """
+    source = package if above is None else above
 
     def get(name: str) -> object:
         if name not in where:
             raise _missing(package, name, hints().get(name), sys._getframe(1))
-        value = getattr(import_module(f"{package}.{where[name]}"), name)
+        value = getattr(import_module(f"{source}.{where[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -1,105 +1,196 @@
-"""The admin client: describes and changes a cluster's topics, groups, access, and so on."""
+"""The admin client: describes and changes a cluster's topics, groups, access, and so on.
+
+Each part is imported when it is used first, as those of `kafka_fast` are.
+"""
 
 from __future__ import annotations
 
-from kafka_fast.admin.client import Admin
-from kafka_fast.admin.result import AdminResult, NodesResult
-from kafka_fast.control.admin.types.acls import (
-    CLUSTER_NAME,
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    DeletedAcl,
-    PatternType,
-    ResourceType,
-)
-from kafka_fast.control.admin.types.client_quotas import (
-    ClientQuotaEntity,
-    ClientQuotaFilter,
-    ClientQuotaName,
-)
-from kafka_fast.control.admin.types.cluster import (
-    ClusterDescription,
-    ClusterNode,
-    FeatureMetadata,
-    FeatureUpdate,
-    FinalizedVersionRange,
-    QuorumInfo,
-    QuorumReplica,
-    RaftVoterEndpoint,
-    SupportedVersionRange,
-    UpgradeType,
-)
-from kafka_fast.control.admin.types.configs import (
-    AlterConfigOp,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ConfigResourceType,
-    ConfigSource,
-    ConfigSynonym,
-    ConfigType,
-)
-from kafka_fast.control.admin.types.delegation_tokens import DelegationToken
-from kafka_fast.control.admin.types.groups.descriptions import (
-    ClassicGroupDescription,
-    ConsumerGroupDescription,
-    MemberDescription,
-    ShareGroupDescription,
-)
-from kafka_fast.control.admin.types.groups.lag import GroupLag, PartitionLag
-from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupState, GroupType
-from kafka_fast.control.admin.types.groups.resets import (
-    PartitionReset,
-    ResetKind,
-    ResetPlan,
-    ResetTo,
-)
-from kafka_fast.control.admin.types.groups.streams import (
-    StreamsGroupDescription,
-    StreamsInternalTopic,
-    StreamsMemberDescription,
-    StreamsSubtopology,
-    StreamsTask,
-    StreamsTasks,
-)
-from kafka_fast.control.admin.types.log_dirs import (
-    LogDir,
-    ReplicaInfo,
-    ReplicaLogDirInfo,
-    TopicPartitionReplica,
-)
-from kafka_fast.control.admin.types.offsets import (
-    IsolationLevel,
-    ListedOffset,
-    OffsetSpec,
-    ShareGroupOffset,
-)
-from kafka_fast.control.admin.types.partitions import ElectionType, PartitionReassignment
-from kafka_fast.control.admin.types.topics import (
-    CreatedTopic,
-    NewPartitions,
-    NewTopic,
-    TopicDescription,
-    TopicListing,
-    TopicPartitionInfo,
-)
-from kafka_fast.control.admin.types.transactions import (
-    HangingTransaction,
-    ProducerIdAndEpoch,
-    ProducerState,
-    TransactionDescription,
-    TransactionListing,
-    TransactionState,
-)
-from kafka_fast.control.admin.types.users import (
-    ScramCredentialInfo,
-    UserScramCredentialDeletion,
-    UserScramCredentialUpsertion,
-    UserScramMechanism,
-)
-from kafka_fast.secret import Secret
+from typing import TYPE_CHECKING
+
+from kafka_fast._lazy import lazily
+
+if TYPE_CHECKING:
+    from kafka_fast.admin.client import Admin
+    from kafka_fast.admin.result import AdminResult, NodesResult
+    from kafka_fast.control.admin.types.acls import (
+        CLUSTER_NAME,
+        AclBinding,
+        AclBindingFilter,
+        AclOperation,
+        AclPermissionType,
+        DeletedAcl,
+        PatternType,
+        ResourceType,
+    )
+    from kafka_fast.control.admin.types.client_quotas import (
+        ClientQuotaEntity,
+        ClientQuotaFilter,
+        ClientQuotaName,
+    )
+    from kafka_fast.control.admin.types.cluster import (
+        ClusterDescription,
+        ClusterNode,
+        FeatureMetadata,
+        FeatureUpdate,
+        FinalizedVersionRange,
+        QuorumInfo,
+        QuorumReplica,
+        RaftVoterEndpoint,
+        SupportedVersionRange,
+        UpgradeType,
+    )
+    from kafka_fast.control.admin.types.configs import (
+        AlterConfigOp,
+        AlterConfigOpType,
+        ConfigEntry,
+        ConfigResource,
+        ConfigResourceType,
+        ConfigSource,
+        ConfigSynonym,
+        ConfigType,
+    )
+    from kafka_fast.control.admin.types.delegation_tokens import DelegationToken
+    from kafka_fast.control.admin.types.groups.descriptions import (
+        ClassicGroupDescription,
+        ConsumerGroupDescription,
+        MemberDescription,
+        ShareGroupDescription,
+    )
+    from kafka_fast.control.admin.types.groups.lag import GroupLag, PartitionLag
+    from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupState, GroupType
+    from kafka_fast.control.admin.types.groups.resets import (
+        PartitionReset,
+        ResetKind,
+        ResetPlan,
+        ResetTo,
+    )
+    from kafka_fast.control.admin.types.groups.streams import (
+        StreamsGroupDescription,
+        StreamsInternalTopic,
+        StreamsMemberDescription,
+        StreamsSubtopology,
+        StreamsTask,
+        StreamsTasks,
+    )
+    from kafka_fast.control.admin.types.log_dirs import (
+        LogDir,
+        ReplicaInfo,
+        ReplicaLogDirInfo,
+        TopicPartitionReplica,
+    )
+    from kafka_fast.control.admin.types.offsets import (
+        IsolationLevel,
+        ListedOffset,
+        OffsetSpec,
+        ShareGroupOffset,
+    )
+    from kafka_fast.control.admin.types.partitions import ElectionType, PartitionReassignment
+    from kafka_fast.control.admin.types.topics import (
+        CreatedTopic,
+        NewPartitions,
+        NewTopic,
+        TopicDescription,
+        TopicListing,
+        TopicPartitionInfo,
+    )
+    from kafka_fast.control.admin.types.transactions import (
+        HangingTransaction,
+        ProducerIdAndEpoch,
+        ProducerState,
+        TransactionDescription,
+        TransactionListing,
+        TransactionState,
+    )
+    from kafka_fast.control.admin.types.users import (
+        ScramCredentialInfo,
+        UserScramCredentialDeletion,
+        UserScramCredentialUpsertion,
+        UserScramMechanism,
+    )
+    from kafka_fast.secret import Secret
+else:
+    _WHERE = {
+        "AclBinding": "control.admin.types.acls",
+        "AclBindingFilter": "control.admin.types.acls",
+        "AclOperation": "control.admin.types.acls",
+        "AclPermissionType": "control.admin.types.acls",
+        "Admin": "admin.client",
+        "AdminResult": "admin.result",
+        "AlterConfigOp": "control.admin.types.configs",
+        "AlterConfigOpType": "control.admin.types.configs",
+        "CLUSTER_NAME": "control.admin.types.acls",
+        "ClassicGroupDescription": "control.admin.types.groups.descriptions",
+        "ClientQuotaEntity": "control.admin.types.client_quotas",
+        "ClientQuotaFilter": "control.admin.types.client_quotas",
+        "ClientQuotaName": "control.admin.types.client_quotas",
+        "ClusterDescription": "control.admin.types.cluster",
+        "ClusterNode": "control.admin.types.cluster",
+        "ConfigEntry": "control.admin.types.configs",
+        "ConfigResource": "control.admin.types.configs",
+        "ConfigResourceType": "control.admin.types.configs",
+        "ConfigSource": "control.admin.types.configs",
+        "ConfigSynonym": "control.admin.types.configs",
+        "ConfigType": "control.admin.types.configs",
+        "ConsumerGroupDescription": "control.admin.types.groups.descriptions",
+        "CreatedTopic": "control.admin.types.topics",
+        "DelegationToken": "control.admin.types.delegation_tokens",
+        "DeletedAcl": "control.admin.types.acls",
+        "ElectionType": "control.admin.types.partitions",
+        "FeatureMetadata": "control.admin.types.cluster",
+        "FeatureUpdate": "control.admin.types.cluster",
+        "FinalizedVersionRange": "control.admin.types.cluster",
+        "GroupLag": "control.admin.types.groups.lag",
+        "GroupListing": "control.admin.types.groups.listings",
+        "GroupState": "control.admin.types.groups.listings",
+        "GroupType": "control.admin.types.groups.listings",
+        "HangingTransaction": "control.admin.types.transactions",
+        "IsolationLevel": "control.admin.types.offsets",
+        "ListedOffset": "control.admin.types.offsets",
+        "LogDir": "control.admin.types.log_dirs",
+        "MemberDescription": "control.admin.types.groups.descriptions",
+        "NewPartitions": "control.admin.types.topics",
+        "NewTopic": "control.admin.types.topics",
+        "NodesResult": "admin.result",
+        "OffsetSpec": "control.admin.types.offsets",
+        "PartitionLag": "control.admin.types.groups.lag",
+        "PartitionReassignment": "control.admin.types.partitions",
+        "PartitionReset": "control.admin.types.groups.resets",
+        "PatternType": "control.admin.types.acls",
+        "ProducerIdAndEpoch": "control.admin.types.transactions",
+        "ProducerState": "control.admin.types.transactions",
+        "QuorumInfo": "control.admin.types.cluster",
+        "QuorumReplica": "control.admin.types.cluster",
+        "RaftVoterEndpoint": "control.admin.types.cluster",
+        "ReplicaInfo": "control.admin.types.log_dirs",
+        "ReplicaLogDirInfo": "control.admin.types.log_dirs",
+        "ResetKind": "control.admin.types.groups.resets",
+        "ResetPlan": "control.admin.types.groups.resets",
+        "ResetTo": "control.admin.types.groups.resets",
+        "ResourceType": "control.admin.types.acls",
+        "ScramCredentialInfo": "control.admin.types.users",
+        "Secret": "secret",
+        "ShareGroupDescription": "control.admin.types.groups.descriptions",
+        "ShareGroupOffset": "control.admin.types.offsets",
+        "StreamsGroupDescription": "control.admin.types.groups.streams",
+        "StreamsInternalTopic": "control.admin.types.groups.streams",
+        "StreamsMemberDescription": "control.admin.types.groups.streams",
+        "StreamsSubtopology": "control.admin.types.groups.streams",
+        "StreamsTask": "control.admin.types.groups.streams",
+        "StreamsTasks": "control.admin.types.groups.streams",
+        "SupportedVersionRange": "control.admin.types.cluster",
+        "TopicDescription": "control.admin.types.topics",
+        "TopicListing": "control.admin.types.topics",
+        "TopicPartitionInfo": "control.admin.types.topics",
+        "TopicPartitionReplica": "control.admin.types.log_dirs",
+        "TransactionDescription": "control.admin.types.transactions",
+        "TransactionListing": "control.admin.types.transactions",
+        "TransactionState": "control.admin.types.transactions",
+        "UpgradeType": "control.admin.types.cluster",
+        "UserScramCredentialDeletion": "control.admin.types.users",
+        "UserScramCredentialUpsertion": "control.admin.types.users",
+        "UserScramMechanism": "control.admin.types.users",
+    }
+    __getattr__, __dir__ = lazily(__name__, _WHERE, above="kafka_fast")
 
 __all__ = [
     "CLUSTER_NAME",

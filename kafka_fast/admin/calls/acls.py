@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.control.admin.operations.acls import CreateAcls, DeleteAcls, DescribeAcls
 from kafka_fast.control.admin.types.acls import AclBindingFilter
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ class AclCalls(AdminCalls):
             SecurityDisabled: the brokers have no authorizer.
             UsageError: a field of the filter has no meaning.
         """
+        from kafka_fast.control.admin.operations.acls import DescribeAcls
+
         return self._core.driver.run(self._steps.run_one(DescribeAcls(acl_filter), timeout))
 
     def create_acls(
@@ -51,6 +52,8 @@ class AclCalls(AdminCalls):
         Raises:
             UsageError: a rule has a field that is for filters, such as ANY.
         """
+        from kafka_fast.control.admin.operations.acls import CreateAcls
+
         return self._core.driver.run(self._steps.run_items(CreateAcls(bindings), timeout))
 
     def delete_acls(
@@ -68,4 +71,6 @@ class AclCalls(AdminCalls):
         Raises:
             UsageError: a field of a filter has no meaning.
         """
+        from kafka_fast.control.admin.operations.acls import DeleteAcls
+
         return self._core.driver.run(self._steps.run_items(DeleteAcls(filters), timeout))

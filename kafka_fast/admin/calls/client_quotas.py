@@ -6,10 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.control.admin.operations.client_quotas import (
-    AlterClientQuotas,
-    DescribeClientQuotas,
-)
 from kafka_fast.control.admin.types.client_quotas import ClientQuotaFilter
 
 if TYPE_CHECKING:
@@ -37,6 +33,8 @@ class ClientQuotaCalls(AdminCalls):
         Raises:
             UsageError: the filter has something that is no name.
         """
+        from kafka_fast.control.admin.operations.client_quotas import DescribeClientQuotas
+
         return self._core.driver.run(
             self._steps.run_one(DescribeClientQuotas(quota_filter), timeout)
         )
@@ -62,5 +60,7 @@ class ClientQuotaCalls(AdminCalls):
         Raises:
             UsageError: an entity has no name or ANY, or a value is no number.
         """
+        from kafka_fast.control.admin.operations.client_quotas import AlterClientQuotas
+
         operation = AlterClientQuotas(quotas, validate_only=validate_only)
         return self._core.driver.run(self._steps.run_items(operation, timeout))

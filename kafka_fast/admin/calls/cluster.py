@@ -6,18 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.cluster import describe_cluster
-from kafka_fast.control.admin.operations.cluster import (
-    DescribeFeatures,
-    UnregisterBroker,
-    UnregisterController,
-    UpdateFeatures,
-)
-from kafka_fast.control.admin.operations.quorum import (
-    AddRaftVoter,
-    DescribeMetadataQuorum,
-    RemoveRaftVoter,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -55,6 +43,8 @@ class ClusterCalls(AdminCalls):
         Raises:
             UnsupportedVersionError: the broker is too old for what is to be included.
         """
+        from kafka_fast.admin.workflows.cluster import describe_cluster
+
         return self._core.driver.run(
             describe_cluster(
                 self._steps,
@@ -75,6 +65,8 @@ class ClusterCalls(AdminCalls):
         Raises:
             UnsupportedVersionError: the brokers are too old.
         """
+        from kafka_fast.control.admin.operations.cluster import DescribeFeatures
+
         return self._core.driver.run(self._steps.run_one(DescribeFeatures(), timeout))
 
     def update_features(
@@ -97,6 +89,8 @@ class ClusterCalls(AdminCalls):
         Raises:
             UsageError: a feature has no name.
         """
+        from kafka_fast.control.admin.operations.cluster import UpdateFeatures
+
         operation = UpdateFeatures(updates, validate_only=validate_only)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 
@@ -111,6 +105,8 @@ class ClusterCalls(AdminCalls):
         Raises:
             UnsupportedVersionError: the brokers are too old, or have a ZooKeeper.
         """
+        from kafka_fast.control.admin.operations.quorum import DescribeMetadataQuorum
+
         return self._core.driver.run(self._steps.run_one(DescribeMetadataQuorum(), timeout))
 
     def add_raft_voter(
@@ -140,6 +136,8 @@ class ClusterCalls(AdminCalls):
             UnsupportedVersion: the quorum is a static one.
             UsageError: the directory id is none, or there are no endpoints.
         """
+        from kafka_fast.control.admin.operations.quorum import AddRaftVoter
+
         operation = AddRaftVoter(
             voter_id, directory_id=directory_id, endpoints=endpoints, cluster_id=cluster_id
         )
@@ -170,6 +168,8 @@ class ClusterCalls(AdminCalls):
             UsageError: the directory id is none.
             VoterNotFound: it has no vote.
         """
+        from kafka_fast.control.admin.operations.quorum import RemoveRaftVoter
+
         operation = RemoveRaftVoter(voter_id, directory_id=directory_id, cluster_id=cluster_id)
         return self._core.driver.run(self._steps.run_one(operation, timeout))
 
@@ -186,6 +186,8 @@ class ClusterCalls(AdminCalls):
         Raises:
             BrokerIdNotRegistered: there is no such broker.
         """
+        from kafka_fast.control.admin.operations.cluster import UnregisterBroker
+
         return self._core.driver.run(self._steps.run_one(UnregisterBroker(broker_id), timeout))
 
     def unregister_controller(
@@ -205,5 +207,7 @@ class ClusterCalls(AdminCalls):
         Raises:
             UnsupportedVersionError: the brokers are too old.
         """
+        from kafka_fast.control.admin.operations.cluster import UnregisterController
+
         operation = UnregisterController(controller_id)
         return self._core.driver.run(self._steps.run_one(operation, timeout))

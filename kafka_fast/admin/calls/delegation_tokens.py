@@ -6,12 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.control.admin.operations.delegation_tokens import (
-    CreateDelegationToken,
-    DescribeDelegationToken,
-    ExpireDelegationToken,
-    RenewDelegationToken,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.control.admin.types.delegation_tokens import DelegationToken
@@ -51,6 +45,8 @@ class DelegationTokenCalls(AdminCalls):
             KafkaConnectionError: the connection broke; there may be a token.
             UsageError: something is no principal, or no number of milliseconds.
         """
+        from kafka_fast.control.admin.operations.delegation_tokens import CreateDelegationToken
+
         operation = CreateDelegationToken(renewers, max_lifetime_ms=max_lifetime_ms, owner=owner)
         return self._core.driver.run(self._steps.run_one(operation, timeout))
 
@@ -75,6 +71,8 @@ class DelegationTokenCalls(AdminCalls):
             DelegationTokenNotFound: there is no such token.
             UsageError: the HMAC cannot be one.
         """
+        from kafka_fast.control.admin.operations.delegation_tokens import RenewDelegationToken
+
         operation = RenewDelegationToken(hmac, renew_period_ms=renew_period_ms)
         return self._core.driver.run(self._steps.run_one(operation, timeout))
 
@@ -98,6 +96,8 @@ class DelegationTokenCalls(AdminCalls):
             DelegationTokenNotFound: there is no such token.
             UsageError: the HMAC cannot be one.
         """
+        from kafka_fast.control.admin.operations.delegation_tokens import ExpireDelegationToken
+
         operation = ExpireDelegationToken(hmac, expiry_period_ms=expiry_period_ms)
         return self._core.driver.run(self._steps.run_one(operation, timeout))
 
@@ -117,5 +117,7 @@ class DelegationTokenCalls(AdminCalls):
         Raises:
             UsageError: an owner is no principal.
         """
+        from kafka_fast.control.admin.operations.delegation_tokens import DescribeDelegationToken
+
         operation = DescribeDelegationToken(owners)
         return self._core.driver.run(self._steps.run_one(operation, timeout))

@@ -6,17 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.group_offsets import list_offsets_of_groups
-from kafka_fast.control.admin.operations.groups.committed import (
-    AlterGroupOffsets,
-    DeleteGroupOffsets,
-    ListGroupOffsets,
-)
-from kafka_fast.control.admin.operations.groups.shared import (
-    AlterShareGroupOffsets,
-    DeleteShareGroupOffsets,
-    ListShareGroupOffsets,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -48,6 +37,9 @@ class GroupOffsetCalls(AdminCalls):
                 Since Kafka 2.5.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.admin.workflows.group_offsets import list_offsets_of_groups
+        from kafka_fast.control.admin.operations.groups.committed import ListGroupOffsets
+
         operation = ListGroupOffsets(groups, require_stable=require_stable)
         return self._core.driver.run(list_offsets_of_groups(self._steps, operation, timeout))
 
@@ -72,6 +64,8 @@ class GroupOffsetCalls(AdminCalls):
         Raises:
             UsageError: an offset is negative.
         """
+        from kafka_fast.control.admin.operations.groups.committed import AlterGroupOffsets
+
         operation = AlterGroupOffsets(group_id, offsets)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 
@@ -92,6 +86,8 @@ class GroupOffsetCalls(AdminCalls):
             partitions: those to forget.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.groups.committed import DeleteGroupOffsets
+
         operation = DeleteGroupOffsets(group_id, partitions)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 
@@ -114,6 +110,9 @@ class GroupOffsetCalls(AdminCalls):
                 that this client may not see.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.admin.workflows.group_offsets import list_offsets_of_groups
+        from kafka_fast.control.admin.operations.groups.shared import ListShareGroupOffsets
+
         operation = ListShareGroupOffsets(groups)
         return self._core.driver.run(list_offsets_of_groups(self._steps, operation, timeout))
 
@@ -137,6 +136,8 @@ class GroupOffsetCalls(AdminCalls):
         Raises:
             UsageError: an offset is negative.
         """
+        from kafka_fast.control.admin.operations.groups.shared import AlterShareGroupOffsets
+
         operation = AlterShareGroupOffsets(group_id, offsets)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 
@@ -152,5 +153,7 @@ class GroupOffsetCalls(AdminCalls):
             topics: their names.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.groups.shared import DeleteShareGroupOffsets
+
         operation = DeleteShareGroupOffsets(group_id, topics)
         return self._core.driver.run(self._steps.run_items(operation, timeout))

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows import lag as lags
-from kafka_fast.admin.workflows.resets import ResetScope, reset_offsets
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -46,6 +44,8 @@ class LagCalls(AdminCalls):
         Raises:
             KafkaError: all groups are meant, and a node has not listed those that it coordinates.
         """
+        from kafka_fast.admin.workflows import lag as lags
+
         deadline = self._steps.deadline(timeout)
         lag = lags.consumer_group_lag(self._steps, groups, topics, deadline)
         return self._core.driver.run(lag)
@@ -86,6 +86,8 @@ class LagCalls(AdminCalls):
             UsageError: nothing is committed that could be shifted; or the plan is for another
                 group, or partitions are given beside it.
         """
+        from kafka_fast.admin.workflows.resets import ResetScope, reset_offsets
+
         reset = reset_offsets(
             self._steps,
             group_id,

@@ -6,11 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.control.admin.operations.log_dirs import (
-    AlterReplicaLogDirs,
-    DescribeLogDirs,
-    DescribeReplicaLogDirs,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -35,6 +30,8 @@ class LogDirCalls(AdminCalls):
             brokers: ids of brokers; None: all brokers of the cluster.
             timeout: seconds; None: default.api.timeout.ms. An id that no broker has fails then.
         """
+        from kafka_fast.control.admin.operations.log_dirs import DescribeLogDirs
+
         return self._core.driver.run(self._steps.run_items(DescribeLogDirs(brokers), timeout))
 
     def describe_replica_log_dirs(
@@ -48,6 +45,8 @@ class LogDirCalls(AdminCalls):
             replicas: each with the id of its broker, which is asked.
             timeout: as in `describe_log_dirs`.
         """
+        from kafka_fast.control.admin.operations.log_dirs import DescribeReplicaLogDirs
+
         operation = DescribeReplicaLogDirs(replicas)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 
@@ -68,5 +67,7 @@ class LogDirCalls(AdminCalls):
         Raises:
             UsageError: a path is no text, or empty.
         """
+        from kafka_fast.control.admin.operations.log_dirs import AlterReplicaLogDirs
+
         operation = AlterReplicaLogDirs(replicas)
         return self._core.driver.run(self._steps.run_items(operation, timeout))

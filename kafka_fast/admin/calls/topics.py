@@ -6,14 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.topics import describe_topics, wait_until_topics_visible
-from kafka_fast.control.admin.operations.topics import (
-    CreatePartitions,
-    CreateTopics,
-    DeleteRecords,
-    DeleteTopics,
-    ListTopics,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -41,6 +33,8 @@ class TopicCalls(AdminCalls):
             include_internal: whether to include internal topics, which brokers keep for themselves.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.topics import ListTopics
+
         return self._core.driver.run(
             self._steps.run_one(ListTopics(include_internal=include_internal), timeout)
         )
@@ -65,6 +59,8 @@ class TopicCalls(AdminCalls):
             include_authorized_operations: whether to ask what this client may do with them.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.admin.workflows.topics import describe_topics
+
         return self._core.driver.run(
             describe_topics(
                 self._steps,
@@ -98,6 +94,8 @@ class TopicCalls(AdminCalls):
         Raises:
             UsageError: two topics have the same name, or one has assignments and numbers.
         """
+        from kafka_fast.control.admin.operations.topics import CreateTopics
+
         operation = CreateTopics(topics, validate_only=validate_only, retry_on_quota=retry_on_quota)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 
@@ -117,6 +115,8 @@ class TopicCalls(AdminCalls):
             KafkaTimeoutError: a broker does not know one of them in time; the error names both.
             TopicAuthorizationFailed: this client may not see one of them.
         """
+        from kafka_fast.admin.workflows.topics import wait_until_topics_visible
+
         return self._core.driver.run(
             wait_until_topics_visible(self._steps, topics, timeout=timeout)
         )
@@ -140,6 +140,8 @@ class TopicCalls(AdminCalls):
             retry_on_quota: as in `create_topics`.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.topics import DeleteTopics
+
         operation = DeleteTopics(topics, by_id=by_id, retry_on_quota=retry_on_quota)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 
@@ -161,6 +163,8 @@ class TopicCalls(AdminCalls):
             retry_on_quota: as in `create_topics`.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.topics import CreatePartitions
+
         operation = CreatePartitions(
             partitions, validate_only=validate_only, retry_on_quota=retry_on_quota
         )
@@ -178,4 +182,6 @@ class TopicCalls(AdminCalls):
                 nothing is left.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.topics import DeleteRecords
+
         return self._core.driver.run(self._steps.run_items(DeleteRecords(offsets), timeout))

@@ -6,17 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.transactions import (
-    HangingSearch,
-    abort_transaction,
-    force_terminate_transaction,
-)
-from kafka_fast.control.admin.operations.transactions import (
-    DescribeProducers,
-    DescribeTransactions,
-    FenceProducers,
-    ListTransactions,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult, NodesResult
@@ -59,6 +48,8 @@ class TransactionCalls(AdminCalls):
         Raises:
             UsageError: the duration is negative, or a state is UNKNOWN.
         """
+        from kafka_fast.control.admin.operations.transactions import ListTransactions
+
         operation = ListTransactions(
             states=states,
             producer_ids=producer_ids,
@@ -82,6 +73,8 @@ class TransactionCalls(AdminCalls):
         Raises:
             UsageError: an id is empty.
         """
+        from kafka_fast.control.admin.operations.transactions import DescribeTransactions
+
         operation = DescribeTransactions(transactional_ids)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 
@@ -102,6 +95,8 @@ class TransactionCalls(AdminCalls):
                 each.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.transactions import DescribeProducers
+
         operation = DescribeProducers(partitions, broker_id=broker_id)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 
@@ -120,6 +115,8 @@ class TransactionCalls(AdminCalls):
         Raises:
             UsageError: an id is empty.
         """
+        from kafka_fast.control.admin.operations.transactions import FenceProducers
+
         operation = FenceProducers(transactional_ids)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 
@@ -137,6 +134,8 @@ class TransactionCalls(AdminCalls):
         Raises:
             UsageError: the id is empty.
         """
+        from kafka_fast.admin.workflows.transactions import force_terminate_transaction
+
         return self._core.driver.run(
             force_terminate_transaction(self._steps, transactional_id, timeout=timeout)
         )
@@ -167,6 +166,8 @@ class TransactionCalls(AdminCalls):
             TransactionCoordinatorFenced: a coordinator with a higher epoch has written.
             UsageError: the id or an epoch is negative.
         """
+        from kafka_fast.admin.workflows.transactions import abort_transaction
+
         return self._core.driver.run(
             abort_transaction(
                 self._steps,
@@ -208,6 +209,8 @@ class TransactionCalls(AdminCalls):
             KafkaError: a partition, a broker or a transaction could not be looked at.
             UsageError: neither topic nor broker is named, or the partition has no topic.
         """
+        from kafka_fast.admin.workflows.transactions import HangingSearch
+
         return self._core.driver.run(
             HangingSearch(
                 self._steps,

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.users import alter_credentials, describe_credentials
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -32,6 +31,8 @@ class UserCalls(AdminCalls):
             users: their names; None: all users that have a credential.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.admin.workflows.users import describe_credentials
+
         return self._core.driver.run(describe_credentials(self._steps, users, timeout))
 
     def alter_user_scram_credentials(
@@ -56,5 +57,7 @@ class UserCalls(AdminCalls):
             UsageError: a password is empty, iterations are not 4,096 to 16,384, or a user's
                 mechanism is named twice.
         """
+        from kafka_fast.admin.workflows.users import alter_credentials
+
         steps = alter_credentials(self._steps, upsertions, deletions, timeout)
         return self._core.driver.run(steps)

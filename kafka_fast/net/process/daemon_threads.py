@@ -14,7 +14,6 @@ Thread: any.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 
@@ -65,6 +64,8 @@ class DaemonThreads:
     async def hold_task(self) -> None:
         """Do the same for a task: its loop runs on, and calls the callbacks of deliveries."""
         if self._must_hold():
+            import asyncio  # only programs that await pay for it
+
             await asyncio.sleep(DELIVERY_HOLD + HOLD)
 
     def _must_hold(self) -> bool:

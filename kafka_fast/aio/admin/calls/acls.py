@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.control.admin.operations.acls import CreateAcls, DeleteAcls, DescribeAcls
 from kafka_fast.control.admin.types.acls import AclBindingFilter
 
 if TYPE_CHECKING:
@@ -37,6 +36,8 @@ class AsyncAclCalls(AdminCalls):
             SecurityDisabled: the brokers have no authorizer.
             UsageError: a field of the filter has no meaning.
         """
+        from kafka_fast.control.admin.operations.acls import DescribeAcls
+
         return await self._driver.run(self._steps.run_one(DescribeAcls(acl_filter), timeout))
 
     async def create_acls(
@@ -54,6 +55,8 @@ class AsyncAclCalls(AdminCalls):
         Raises:
             UsageError: a rule has a field that is for filters, such as ANY.
         """
+        from kafka_fast.control.admin.operations.acls import CreateAcls
+
         return await self._driver.run(self._steps.run_items(CreateAcls(bindings), timeout))
 
     async def delete_acls(
@@ -71,4 +74,6 @@ class AsyncAclCalls(AdminCalls):
         Raises:
             UsageError: a field of a filter has no meaning.
         """
+        from kafka_fast.control.admin.operations.acls import DeleteAcls
+
         return await self._driver.run(self._steps.run_items(DeleteAcls(filters), timeout))

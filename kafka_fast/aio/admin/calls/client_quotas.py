@@ -9,10 +9,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.control.admin.operations.client_quotas import (
-    AlterClientQuotas,
-    DescribeClientQuotas,
-)
 from kafka_fast.control.admin.types.client_quotas import ClientQuotaFilter
 
 if TYPE_CHECKING:
@@ -40,6 +36,8 @@ class AsyncClientQuotaCalls(AdminCalls):
         Raises:
             UsageError: the filter has something that is no name.
         """
+        from kafka_fast.control.admin.operations.client_quotas import DescribeClientQuotas
+
         return await self._driver.run(
             self._steps.run_one(DescribeClientQuotas(quota_filter), timeout)
         )
@@ -65,5 +63,7 @@ class AsyncClientQuotaCalls(AdminCalls):
         Raises:
             UsageError: an entity has no name or ANY, or a value is no number.
         """
+        from kafka_fast.control.admin.operations.client_quotas import AlterClientQuotas
+
         operation = AlterClientQuotas(quotas, validate_only=validate_only)
         return await self._driver.run(self._steps.run_items(operation, timeout))

@@ -9,18 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.cluster import describe_cluster
-from kafka_fast.control.admin.operations.cluster import (
-    DescribeFeatures,
-    UnregisterBroker,
-    UnregisterController,
-    UpdateFeatures,
-)
-from kafka_fast.control.admin.operations.quorum import (
-    AddRaftVoter,
-    DescribeMetadataQuorum,
-    RemoveRaftVoter,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -58,6 +46,8 @@ class AsyncClusterCalls(AdminCalls):
         Raises:
             UnsupportedVersionError: the broker is too old for what is to be included.
         """
+        from kafka_fast.admin.workflows.cluster import describe_cluster
+
         return await self._driver.run(
             describe_cluster(
                 self._steps,
@@ -78,6 +68,8 @@ class AsyncClusterCalls(AdminCalls):
         Raises:
             UnsupportedVersionError: the brokers are too old.
         """
+        from kafka_fast.control.admin.operations.cluster import DescribeFeatures
+
         return await self._driver.run(self._steps.run_one(DescribeFeatures(), timeout))
 
     async def update_features(
@@ -100,6 +92,8 @@ class AsyncClusterCalls(AdminCalls):
         Raises:
             UsageError: a feature has no name.
         """
+        from kafka_fast.control.admin.operations.cluster import UpdateFeatures
+
         operation = UpdateFeatures(updates, validate_only=validate_only)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -114,6 +108,8 @@ class AsyncClusterCalls(AdminCalls):
         Raises:
             UnsupportedVersionError: the brokers are too old, or have a ZooKeeper.
         """
+        from kafka_fast.control.admin.operations.quorum import DescribeMetadataQuorum
+
         return await self._driver.run(self._steps.run_one(DescribeMetadataQuorum(), timeout))
 
     async def add_raft_voter(
@@ -143,6 +139,8 @@ class AsyncClusterCalls(AdminCalls):
             UnsupportedVersion: the quorum is a static one.
             UsageError: the directory id is none, or there are no endpoints.
         """
+        from kafka_fast.control.admin.operations.quorum import AddRaftVoter
+
         operation = AddRaftVoter(
             voter_id, directory_id=directory_id, endpoints=endpoints, cluster_id=cluster_id
         )
@@ -173,6 +171,8 @@ class AsyncClusterCalls(AdminCalls):
             UsageError: the directory id is none.
             VoterNotFound: it has no vote.
         """
+        from kafka_fast.control.admin.operations.quorum import RemoveRaftVoter
+
         operation = RemoveRaftVoter(voter_id, directory_id=directory_id, cluster_id=cluster_id)
         return await self._driver.run(self._steps.run_one(operation, timeout))
 
@@ -189,6 +189,8 @@ class AsyncClusterCalls(AdminCalls):
         Raises:
             BrokerIdNotRegistered: there is no such broker.
         """
+        from kafka_fast.control.admin.operations.cluster import UnregisterBroker
+
         return await self._driver.run(self._steps.run_one(UnregisterBroker(broker_id), timeout))
 
     async def unregister_controller(
@@ -208,5 +210,7 @@ class AsyncClusterCalls(AdminCalls):
         Raises:
             UnsupportedVersionError: the brokers are too old.
         """
+        from kafka_fast.control.admin.operations.cluster import UnregisterController
+
         operation = UnregisterController(controller_id)
         return await self._driver.run(self._steps.run_one(operation, timeout))

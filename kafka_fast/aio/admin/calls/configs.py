@@ -9,12 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.control.admin.operations.configs import (
-    AlterConfigs,
-    DescribeConfigs,
-    IncrementalAlterConfigs,
-    ListConfigResources,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -52,6 +46,8 @@ class AsyncConfigCalls(AdminCalls):
         Raises:
             UsageError: a resource has no known type, or the name of a broker is not its id.
         """
+        from kafka_fast.control.admin.operations.configs import DescribeConfigs
+
         operation = DescribeConfigs(
             resources,
             include_synonyms=include_synonyms,
@@ -79,6 +75,8 @@ class AsyncConfigCalls(AdminCalls):
         Raises:
             UsageError: as in `describe_configs`; or a value is missing, or is no text.
         """
+        from kafka_fast.control.admin.operations.configs import IncrementalAlterConfigs
+
         operation = IncrementalAlterConfigs(configs, validate_only=validate_only)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -103,6 +101,8 @@ class AsyncConfigCalls(AdminCalls):
         Raises:
             UsageError: as in `describe_configs`; or a value is no text.
         """
+        from kafka_fast.control.admin.operations.configs import AlterConfigs
+
         operation = AlterConfigs(configs, validate_only=validate_only)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -118,4 +118,6 @@ class AsyncConfigCalls(AdminCalls):
             types: which types of resources are listed; none: all of them.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.configs import ListConfigResources
+
         return await self._driver.run(self._steps.run_one(ListConfigResources(types), timeout))

@@ -9,17 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.group_offsets import list_offsets_of_groups
-from kafka_fast.control.admin.operations.groups.committed import (
-    AlterGroupOffsets,
-    DeleteGroupOffsets,
-    ListGroupOffsets,
-)
-from kafka_fast.control.admin.operations.groups.shared import (
-    AlterShareGroupOffsets,
-    DeleteShareGroupOffsets,
-    ListShareGroupOffsets,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -51,6 +40,9 @@ class AsyncGroupOffsetCalls(AdminCalls):
                 Since Kafka 2.5.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.admin.workflows.group_offsets import list_offsets_of_groups
+        from kafka_fast.control.admin.operations.groups.committed import ListGroupOffsets
+
         operation = ListGroupOffsets(groups, require_stable=require_stable)
         return await self._driver.run(list_offsets_of_groups(self._steps, operation, timeout))
 
@@ -75,6 +67,8 @@ class AsyncGroupOffsetCalls(AdminCalls):
         Raises:
             UsageError: an offset is negative.
         """
+        from kafka_fast.control.admin.operations.groups.committed import AlterGroupOffsets
+
         operation = AlterGroupOffsets(group_id, offsets)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -95,6 +89,8 @@ class AsyncGroupOffsetCalls(AdminCalls):
             partitions: those to forget.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.groups.committed import DeleteGroupOffsets
+
         operation = DeleteGroupOffsets(group_id, partitions)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -117,6 +113,9 @@ class AsyncGroupOffsetCalls(AdminCalls):
                 that this client may not see.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.admin.workflows.group_offsets import list_offsets_of_groups
+        from kafka_fast.control.admin.operations.groups.shared import ListShareGroupOffsets
+
         operation = ListShareGroupOffsets(groups)
         return await self._driver.run(list_offsets_of_groups(self._steps, operation, timeout))
 
@@ -140,6 +139,8 @@ class AsyncGroupOffsetCalls(AdminCalls):
         Raises:
             UsageError: an offset is negative.
         """
+        from kafka_fast.control.admin.operations.groups.shared import AlterShareGroupOffsets
+
         operation = AlterShareGroupOffsets(group_id, offsets)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -155,5 +156,7 @@ class AsyncGroupOffsetCalls(AdminCalls):
             topics: their names.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.groups.shared import DeleteShareGroupOffsets
+
         operation = DeleteShareGroupOffsets(group_id, topics)
         return await self._driver.run(self._steps.run_items(operation, timeout))

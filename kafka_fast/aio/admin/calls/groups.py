@@ -9,17 +9,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows import groups as workflows
-from kafka_fast.control.admin.operations.groups.descriptions import (
-    DescribeClassicGroups,
-    DescribeShareGroups,
-)
-from kafka_fast.control.admin.operations.groups.listings import (
-    DeleteGroups,
-    ListGroups,
-    RemoveMembers,
-)
-from kafka_fast.control.admin.operations.groups.streams import DescribeStreamsGroups
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult, NodesResult
@@ -63,6 +52,9 @@ class AsyncGroupCalls(AdminCalls):
         Raises:
             UsageError: a state or a type is UNKNOWN.
         """
+        from kafka_fast.admin.workflows import groups as workflows
+        from kafka_fast.control.admin.operations.groups.listings import ListGroups
+
         operation = ListGroups(states=states, types=types, protocol_types=protocol_types)
         deadline = self._steps.deadline(timeout)
         return await self._driver.run(workflows.list_groups(self._steps, operation, deadline))
@@ -85,6 +77,8 @@ class AsyncGroupCalls(AdminCalls):
             include_authorized_operations: whether to ask what this client may do with them.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.admin.workflows import groups as workflows
+
         described = workflows.describe_consumer_groups(
             self._steps,
             groups,
@@ -110,6 +104,8 @@ class AsyncGroupCalls(AdminCalls):
             include_authorized_operations: whether to ask what this client may do with them.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.groups.descriptions import DescribeClassicGroups
+
         operation = DescribeClassicGroups(
             groups, include_authorized_operations=include_authorized_operations
         )
@@ -132,6 +128,8 @@ class AsyncGroupCalls(AdminCalls):
             include_authorized_operations: whether to ask what this client may do with them.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.groups.descriptions import DescribeShareGroups
+
         operation = DescribeShareGroups(
             groups, include_authorized_operations=include_authorized_operations
         )
@@ -154,6 +152,8 @@ class AsyncGroupCalls(AdminCalls):
             include_authorized_operations: whether to ask what this client may do with them.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.groups.streams import DescribeStreamsGroups
+
         operation = DescribeStreamsGroups(
             groups, include_authorized_operations=include_authorized_operations
         )
@@ -171,6 +171,8 @@ class AsyncGroupCalls(AdminCalls):
             groups: their ids.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.groups.listings import DeleteGroups
+
         return await self._driver.run(self._steps.run_items(DeleteGroups(groups), timeout))
 
     async def remove_members_from_consumer_group(
@@ -203,6 +205,9 @@ class AsyncGroupCalls(AdminCalls):
             UsageError: an id is one of `member_ids` and one of `instance_ids`, or there are ids
                 beside `all_members`.
         """
+        from kafka_fast.admin.workflows import groups as workflows
+        from kafka_fast.control.admin.operations.groups.listings import RemoveMembers
+
         operation = RemoveMembers(
             group_id, member_ids=member_ids, instance_ids=instance_ids, reason=reason
         )

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows import lag as lags
-from kafka_fast.admin.workflows.resets import ResetScope, reset_offsets
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -49,6 +47,8 @@ class AsyncLagCalls(AdminCalls):
         Raises:
             KafkaError: all groups are meant, and a node has not listed those that it coordinates.
         """
+        from kafka_fast.admin.workflows import lag as lags
+
         deadline = self._steps.deadline(timeout)
         lag = lags.consumer_group_lag(self._steps, groups, topics, deadline)
         return await self._driver.run(lag)
@@ -89,6 +89,8 @@ class AsyncLagCalls(AdminCalls):
             UsageError: nothing is committed that could be shifted; or the plan is for another
                 group, or partitions are given beside it.
         """
+        from kafka_fast.admin.workflows.resets import ResetScope, reset_offsets
+
         reset = reset_offsets(
             self._steps,
             group_id,

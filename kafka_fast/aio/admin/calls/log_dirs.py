@@ -9,11 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.control.admin.operations.log_dirs import (
-    AlterReplicaLogDirs,
-    DescribeLogDirs,
-    DescribeReplicaLogDirs,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -38,6 +33,8 @@ class AsyncLogDirCalls(AdminCalls):
             brokers: ids of brokers; None: all brokers of the cluster.
             timeout: seconds; None: default.api.timeout.ms. An id that no broker has fails then.
         """
+        from kafka_fast.control.admin.operations.log_dirs import DescribeLogDirs
+
         return await self._driver.run(self._steps.run_items(DescribeLogDirs(brokers), timeout))
 
     async def describe_replica_log_dirs(
@@ -51,6 +48,8 @@ class AsyncLogDirCalls(AdminCalls):
             replicas: each with the id of its broker, which is asked.
             timeout: as in `describe_log_dirs`.
         """
+        from kafka_fast.control.admin.operations.log_dirs import DescribeReplicaLogDirs
+
         operation = DescribeReplicaLogDirs(replicas)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -71,5 +70,7 @@ class AsyncLogDirCalls(AdminCalls):
         Raises:
             UsageError: a path is no text, or empty.
         """
+        from kafka_fast.control.admin.operations.log_dirs import AlterReplicaLogDirs
+
         operation = AlterReplicaLogDirs(replicas)
         return await self._driver.run(self._steps.run_items(operation, timeout))

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.control.admin.operations.offsets import ListOffsets
 from kafka_fast.control.admin.types.offsets import IsolationLevel
 
 if TYPE_CHECKING:
@@ -45,5 +44,7 @@ class AsyncOffsetCalls(AdminCalls):
         Raises:
             UsageError: a time is none, has no time zone, or is most likely in another unit.
         """
+        from kafka_fast.control.admin.operations.offsets import ListOffsets
+
         operation = ListOffsets(offsets, isolation_level=isolation_level)
         return await self._driver.run(self._steps.run_items(operation, timeout))

@@ -9,11 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.partitions import elect_leaders
-from kafka_fast.control.admin.operations.partitions import (
-    AlterPartitionReassignments,
-    ListPartitionReassignments,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -45,6 +40,8 @@ class AsyncPartitionCalls(AdminCalls):
         Raises:
             UsageError: there is no such type.
         """
+        from kafka_fast.admin.workflows.partitions import elect_leaders
+
         return await self._driver.run(
             elect_leaders(self._steps, election_type, partitions=partitions, timeout=timeout)
         )
@@ -72,6 +69,8 @@ class AsyncPartitionCalls(AdminCalls):
         Raises:
             UsageError: a partition is to have no replica.
         """
+        from kafka_fast.control.admin.operations.partitions import AlterPartitionReassignments
+
         operation = AlterPartitionReassignments(
             reassignments, allow_replication_factor_change=allow_replication_factor_change
         )
@@ -91,5 +90,7 @@ class AsyncPartitionCalls(AdminCalls):
             partitions: look at these only; those that are not moving are left out. None: all.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.partitions import ListPartitionReassignments
+
         operation = ListPartitionReassignments(partitions)
         return await self._driver.run(self._steps.run_one(operation, timeout))

@@ -9,14 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.topics import describe_topics, wait_until_topics_visible
-from kafka_fast.control.admin.operations.topics import (
-    CreatePartitions,
-    CreateTopics,
-    DeleteRecords,
-    DeleteTopics,
-    ListTopics,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -44,6 +36,8 @@ class AsyncTopicCalls(AdminCalls):
             include_internal: whether to include internal topics, which brokers keep for themselves.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.topics import ListTopics
+
         return await self._driver.run(
             self._steps.run_one(ListTopics(include_internal=include_internal), timeout)
         )
@@ -68,6 +62,8 @@ class AsyncTopicCalls(AdminCalls):
             include_authorized_operations: whether to ask what this client may do with them.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.admin.workflows.topics import describe_topics
+
         return await self._driver.run(
             describe_topics(
                 self._steps,
@@ -101,6 +97,8 @@ class AsyncTopicCalls(AdminCalls):
         Raises:
             UsageError: two topics have the same name, or one has assignments and numbers.
         """
+        from kafka_fast.control.admin.operations.topics import CreateTopics
+
         operation = CreateTopics(topics, validate_only=validate_only, retry_on_quota=retry_on_quota)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -120,6 +118,8 @@ class AsyncTopicCalls(AdminCalls):
             KafkaTimeoutError: a broker does not know one of them in time; the error names both.
             TopicAuthorizationFailed: this client may not see one of them.
         """
+        from kafka_fast.admin.workflows.topics import wait_until_topics_visible
+
         return await self._driver.run(
             wait_until_topics_visible(self._steps, topics, timeout=timeout)
         )
@@ -143,6 +143,8 @@ class AsyncTopicCalls(AdminCalls):
             retry_on_quota: as in `create_topics`.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.topics import DeleteTopics
+
         operation = DeleteTopics(topics, by_id=by_id, retry_on_quota=retry_on_quota)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -164,6 +166,8 @@ class AsyncTopicCalls(AdminCalls):
             retry_on_quota: as in `create_topics`.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.topics import CreatePartitions
+
         operation = CreatePartitions(
             partitions, validate_only=validate_only, retry_on_quota=retry_on_quota
         )
@@ -181,4 +185,6 @@ class AsyncTopicCalls(AdminCalls):
                 nothing is left.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.topics import DeleteRecords
+
         return await self._driver.run(self._steps.run_items(DeleteRecords(offsets), timeout))

@@ -9,17 +9,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.transactions import (
-    HangingSearch,
-    abort_transaction,
-    force_terminate_transaction,
-)
-from kafka_fast.control.admin.operations.transactions import (
-    DescribeProducers,
-    DescribeTransactions,
-    FenceProducers,
-    ListTransactions,
-)
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult, NodesResult
@@ -62,6 +51,8 @@ class AsyncTransactionCalls(AdminCalls):
         Raises:
             UsageError: the duration is negative, or a state is UNKNOWN.
         """
+        from kafka_fast.control.admin.operations.transactions import ListTransactions
+
         operation = ListTransactions(
             states=states,
             producer_ids=producer_ids,
@@ -85,6 +76,8 @@ class AsyncTransactionCalls(AdminCalls):
         Raises:
             UsageError: an id is empty.
         """
+        from kafka_fast.control.admin.operations.transactions import DescribeTransactions
+
         operation = DescribeTransactions(transactional_ids)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -105,6 +98,8 @@ class AsyncTransactionCalls(AdminCalls):
                 each.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.control.admin.operations.transactions import DescribeProducers
+
         operation = DescribeProducers(partitions, broker_id=broker_id)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -123,6 +118,8 @@ class AsyncTransactionCalls(AdminCalls):
         Raises:
             UsageError: an id is empty.
         """
+        from kafka_fast.control.admin.operations.transactions import FenceProducers
+
         operation = FenceProducers(transactional_ids)
         return await self._driver.run(self._steps.run_items(operation, timeout))
 
@@ -140,6 +137,8 @@ class AsyncTransactionCalls(AdminCalls):
         Raises:
             UsageError: the id is empty.
         """
+        from kafka_fast.admin.workflows.transactions import force_terminate_transaction
+
         return await self._driver.run(
             force_terminate_transaction(self._steps, transactional_id, timeout=timeout)
         )
@@ -170,6 +169,8 @@ class AsyncTransactionCalls(AdminCalls):
             TransactionCoordinatorFenced: a coordinator with a higher epoch has written.
             UsageError: the id or an epoch is negative.
         """
+        from kafka_fast.admin.workflows.transactions import abort_transaction
+
         return await self._driver.run(
             abort_transaction(
                 self._steps,
@@ -211,6 +212,8 @@ class AsyncTransactionCalls(AdminCalls):
             KafkaError: a partition, a broker or a transaction could not be looked at.
             UsageError: neither topic nor broker is named, or the partition has no topic.
         """
+        from kafka_fast.admin.workflows.transactions import HangingSearch
+
         return await self._driver.run(
             HangingSearch(
                 self._steps,

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka_fast.admin.base import AdminCalls
-from kafka_fast.admin.workflows.users import alter_credentials, describe_credentials
 
 if TYPE_CHECKING:
     from kafka_fast.admin.result import AdminResult
@@ -35,6 +34,8 @@ class AsyncUserCalls(AdminCalls):
             users: their names; None: all users that have a credential.
             timeout: seconds; None: default.api.timeout.ms.
         """
+        from kafka_fast.admin.workflows.users import describe_credentials
+
         return await self._driver.run(describe_credentials(self._steps, users, timeout))
 
     async def alter_user_scram_credentials(
@@ -59,5 +60,7 @@ class AsyncUserCalls(AdminCalls):
             UsageError: a password is empty, iterations are not 4,096 to 16,384, or a user's
                 mechanism is named twice.
         """
+        from kafka_fast.admin.workflows.users import alter_credentials
+
         steps = alter_credentials(self._steps, upsertions, deletions, timeout)
         return await self._driver.run(steps)
