@@ -94,7 +94,7 @@ class ConsumerCore(WaitingCore[OwnCommand, OwnEvent]):
     def _describe_own(self) -> list[str]:
         now = self.now()
         return self.reading.buffer.describe(
-            lambda partition: self.control.status_of(partition, now)
+            lambda partition: self.control.view.status_of(partition, now)
         )
 
     # ---- the control thread ----

@@ -12,7 +12,7 @@ import logging
 
 from kafka_fast.config import LATEST, ConsumerSettings
 from kafka_fast.consumer.reading.fetch_buffer import FetchBuffer
-from kafka_fast.control.consumer.consumer_control import ConsumerControl
+from kafka_fast.control.consumer.consumer_view import ConsumerView
 from kafka_fast.control.consumer.diagnosis import ANSWER_GRACE
 from kafka_fast.logs import LONG, ClientLog, LongWait, Waiting, some_of
 from kafka_fast.types import TopicPartition
@@ -24,19 +24,17 @@ END = "end"
 class IdleLog:
     """The wait for records of one consumer's user."""
 
-    def __init__(
-        self, control: ConsumerControl, buffer: FetchBuffer, settings: ConsumerSettings
-    ) -> None:
+    def __init__(self, view: ConsumerView, buffer: FetchBuffer, settings: ConsumerSettings) -> None:
         """Start without a wait; `note_idle` begins one, and `end_wait` ends it.
 
         Args:
-            control: knows why records do not come.
+            view: knows why records do not come.
             buffer: knows how far the user has read.
             settings: the consumer's configuration.
         """
-        self._control = control
+        self._view = view
         self._buffer = buffer
-        self._wait = LongWait(ClientLog("kafka_fast.consumer", control.view.client_id))
+        self._wait = LongWait(ClientLog("kafka_fast.consumer", view.client_id))
         self._fetch_max_wait = settings.fetch_max_wait
         self._begins_at_end = settings.auto_offset_reset == LATEST
         self._began = 0.0
@@ -62,19 +60,17 @@ class IdleLog:
             self._ended_in = self._at_end
 
     def _describe(self, now: float) -> Waiting | None:
-        group, partitions = self._control.group, self._buffer.partitions
+        partitions = self._buffer.partitions
         active = [partition for partition in partitions if partition not in self._buffer.paused]
         if not partitions:
-            return None if group is None else self._with_trouble(group.why_waiting(), now)
+            return self._with_trouble(self._view.why_waiting_for_group(), now)
         if not active:
             text = f"all partitions that are assigned are paused: {some_of(partitions)}"
             return Waiting(text, logging.INFO, "paused")
-        held_up = [
-            partition for partition in active if not self._control.is_fetched(partition, now)
-        ]
+        held_up = [partition for partition in active if not self._view.is_fetched(partition, now)]
         if held_up:
             return self._held_up(held_up, now)
-        paused = self._control.view.why_throttled(active, now)
+        paused = self._view.why_throttled(active, now)
         if paused is not None:
             return Waiting(f"waiting for records of {paused.text}", logging.INFO, "quota")
         behind = [partition for partition in active if not self._buffer.is_at_end(partition)]
@@ -94,16 +90,16 @@ class IdleLog:
         return Waiting(text, logging.INFO, END)
 
     def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
-        if all(self._control.view.is_absent(partition.topic) for partition in partitions):
+        if all(self._view.is_absent(partition.topic) for partition in partitions):
             return None  # `WatchedTopics` says so
-        why = self._control.why_waiting_for_several(partitions, now)
+        why = self._view.why_waiting_for_several(partitions, now)
         return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
 
     def _with_trouble(self, waiting: Waiting | None, now: float) -> Waiting | None:
         """Add the latest troubles with brokers to a warning, unless its text names them."""
         if waiting is None or waiting.level < logging.WARNING:
             return waiting
-        troubles = self._control.view.around(now, now - LONG)
+        troubles = self._view.around(now, now - LONG)
         more = [
             trouble.text
             for trouble in troubles

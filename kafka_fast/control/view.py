@@ -6,8 +6,9 @@
 Reading takes no lock. What is returned is one object that does not change any more, or a text for
 people; both may be out of date by an event. Whatever changes the control plane goes over its
 thread: see `net/calls.py`. `tests/layers.py` (`APART`) refuses other ways in for the modules of
-users' threads. What only one kind of client has to show (positions, a group, causes of failed
-records) its own parts show, in methods that say "any thread".
+users' threads. What only one kind of client has to show its own view shows (`ConsumerView`: why a
+partition is not read), or its own parts do, in methods that say "any thread": positions, causes of
+failed records.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class RangeReading(ConsumerBase):
         """Return a timeout error that names the unread partitions, and why they are not read."""
         with self._caller_lock:
             partitions = self._reading.buffer.partitions
-            why = self._core.control.why_waiting_for_several(partitions, self._core.now())
+            why = self._core.control.view.why_waiting_for_several(partitions, self._core.now())
             unread = Reason(f"unread: {why.text}", why.cause)
             return self._core.waits.timeout_error(what, None, unread)
 

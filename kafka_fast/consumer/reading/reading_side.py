@@ -74,6 +74,7 @@ class ReadingSide:
         """
         self._settings = settings
         self._control = control
+        self._view = control.view
         self._log = ClientLog("kafka_fast.consumer", control.view.client_id)
         self._streams = streams
         self._waits = waits
@@ -91,9 +92,9 @@ class ReadingSide:
             streams,
             self._make_reader,
             read_committed=settings.is_read_committed,
-            is_well=lambda partition: control.is_well(partition, host.now()),
+            is_well=lambda partition: control.view.is_well(partition, host.now()),
         )
-        self._idle = IdleLog(control, self.buffer, settings)
+        self._idle = IdleLog(control.view, self.buffer, settings)
         self._broker_failed: BrokerFailed | None = None  # to be raised by a poll
         self.ends: dict[TopicPartition, int] = {}
         """Ends of partitions that are assigned from now on. Others are read without end."""
@@ -191,7 +192,7 @@ class ReadingSide:
         if failed is None or failed.is_urgent is not urgent:
             return
         self._broker_failed = None
-        if self._now() < failed.at + FRESH and not self._control.is_over(failed):
+        if self._now() < failed.at + FRESH and not self._view.is_over(failed):
             raise fresh_copy(failed.error)
 
     def await_position(
@@ -217,11 +218,11 @@ class ReadingSide:
             if error is not None:
                 raise error
             self._waits.raise_if_over()
-            refusals.raise_refusal(lambda: self._control.why_waiting(partition, self._now()))
+            refusals.raise_refusal(lambda: self._view.why_waiting(partition, self._now()))
             now = self._now()
             if now >= deadline:
                 limit = self._waits.limit(began, deadline)
-                why = self._control.why_waiting(partition, now)
+                why = self._view.why_waiting(partition, now)
                 raise self._waits.timeout_error(f"no {what} {limit}", began, why)
             long.log_if_long(now, lambda at: self._describe(partition, began, deadline, at))
             # Group news does not end this wait: only a poll handles it.
@@ -234,7 +235,7 @@ class ReadingSide:
     def _describe(
         self, partition: TopicPartition, began: float, deadline: float, now: float
     ) -> Waiting:
-        why = self._control.why_waiting(partition, now)
+        why = self._view.why_waiting(partition, now)
         return self._waits.describe(f"position of {partition}", began, deadline, now, why)
 
     # ---- news ----

@@ -37,7 +37,8 @@ from kafka_fast.control.consumer.consumer_messages import (
     StreamsStopped,
     generation,
 )
-from kafka_fast.control.consumer.diagnosis import Diagnosis, FetchStatus
+from kafka_fast.control.consumer.consumer_view import ConsumerView
+from kafka_fast.control.consumer.diagnosis import Diagnosis
 from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.lookup import Lookup
 from kafka_fast.control.consumer.partition import (
@@ -49,8 +50,6 @@ from kafka_fast.control.consumer.partition import (
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
 from kafka_fast.control.consumer.watched_topics import WatchedTopics
-from kafka_fast.control.diagnosis.silence import reasons_of_several
-from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.metadata.cluster import Cluster
@@ -71,6 +70,7 @@ OwnEvent: TypeAlias = StreamsStopped | FetchPunt
 class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
     """Policy of one consumer. Control thread only."""
 
+    view: ConsumerView
     kind = "consumer"
     logger = logger
 
@@ -97,6 +97,7 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         patience = min(UNREADABLE_PATIENCE, settings.default_api_timeout)
         self._unreadable = unreadable = UnreadableAnswers(self._handle_unreadable, patience)
         super().__init__(settings, client_id, random, wall_ms, cluster, unreadable, mechanism)
+        self.view = ConsumerView(self)
         self.partitions = AssignedPartitions()
         self.fetch_routes = FetchRoutes(
             self.context, self.partitions, on_moved=self._handle_moved, on_refused=self._tell
@@ -124,35 +125,13 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
         self.lookup = Lookup(self.context)
         self.diagnosis = Diagnosis(self.context, self.partitions, self.positions, self.group)
 
-    # Why nothing comes: any thread
-
-    def status_of(self, partition: TopicPartition, now: float) -> FetchStatus:
-        """Return the state of a partition, for people."""
-        return self.diagnosis.status(partition, now)
-
-    def why_waiting_for_several(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
-        """Return why no records of the first few of these partitions come."""
-        return reasons_of_several(
-            (partition, self.diagnosis.why_waiting(partition, now)) for partition in partitions
-        )
-
-    def why_waiting(self, partition: TopicPartition, now: float) -> Reason:
-        """Return why no records of a partition come."""
-        return self.diagnosis.why_waiting(partition, now)
-
-    def is_fetched(self, partition: TopicPartition, now: float) -> bool:
-        """Tell whether a partition is fetched and nothing known is in the way."""
-        return self.diagnosis.is_fetched(partition, now)
+    # ---- getters ----
 
     def is_over(self, failed: BrokerFailed) -> bool:
-        """Tell whether what was wrong with a node is over."""
+        """Tell whether what was wrong with a node is over. Any thread."""
         if failed.refused is not None:
             return self.troubles.now(failed.refused) is None
         return failed.unreadable is not None and not self._unreadable.goes_on(failed.unreadable)
-
-    def is_well(self, partition: TopicPartition, now: float) -> bool:
-        """Tell whether what was wrong with a partition is over."""
-        return self.diagnosis.is_well(partition, now)
 
     # ---- commands of the user's thread ----
 

@@ -133,7 +133,7 @@ class TestAPartitionThatFailed:
         kafka.faults.error(FETCH, TopicAuthorizationFailed, topic=topic, count=5)
         core, partition = consumer._core, TopicPartition(topic, 0)
         eventually(lambda: core.reading._news)
-        eventually(lambda: core.control.is_well(partition, core.now()))
+        eventually(lambda: core.control.view.is_well(partition, core.now()))
         written = fill(kafka, topic, 5)
         assert [record.value for record in read(consumer, 5)] == written
         assert not consumer.poll(0.2)

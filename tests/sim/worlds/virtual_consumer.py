@@ -196,12 +196,12 @@ class LoggedConsumerCore(ConsumerCore):
         for assigned in self.control.partitions:
             is_fetched = running.get(assigned.stream_id) == assigned.generation
             is_said_to_be = assigned.state is FetchState.FETCHING
-            may_be_said = self.control.is_fetched(assigned.partition, now)
+            may_be_said = self.control.view.is_fetched(assigned.partition, now)
             if is_fetched is not is_said_to_be or (may_be_said and not is_fetched):
                 self._on_misjudged(
                     f"{self.client_id} at {now}: {assigned.partition} is "
                     f"{'' if is_fetched else 'not '}fetched; "
-                    f"{self.control.why_waiting(assigned.partition, now).text}"
+                    f"{self.control.view.why_waiting(assigned.partition, now).text}"
                 )
 
     def _end(self, patience: float | None = None) -> None:

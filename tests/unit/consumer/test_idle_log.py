@@ -11,7 +11,6 @@ import pytest
 from kafka_fast.config import consumer_settings
 from kafka_fast.consumer import idle_log
 from kafka_fast.control.diagnosis.troubles import Reason
-from kafka_fast.control.view import View
 from kafka_fast.logs import LONG, Waiting
 from kafka_fast.types import TopicPartition
 
@@ -24,24 +23,22 @@ class World:
     def __init__(self) -> None:
         self.partitions: list[TopicPartition] = []
         group = Waiting("waiting for group 'g': its members", logging.INFO, "joining")
-        control: Any = SimpleNamespace(
-            context=SimpleNamespace(client_id="me"),
-            group=SimpleNamespace(why_waiting=lambda: group),
-            cluster=SimpleNamespace(is_absent=lambda _: False, leader=lambda *_: None),
+        view: Any = SimpleNamespace(
+            client_id="me",
+            why_waiting_for_group=lambda: group,
+            is_absent=lambda _: False,
             is_fetched=lambda *_: False,
             why_waiting_for_several=lambda *_: Reason("t-0 (it looks up where to start)"),
-            connections=None,
+            around=lambda *_: [],
         )
-        control.view = View(control)
         settings = consumer_settings({"bootstrap.servers": "b", "group.id": "g"}, {})
-        self.idle = idle_log.IdleLog(control, cast("Any", self), settings)
+        self.idle = idle_log.IdleLog(view, cast("Any", self), settings)
 
     paused: frozenset[TopicPartition] = frozenset()
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(View, "around", lambda *_: [])
+@pytest.fixture(name="world")
+def an_idle_world() -> World:
     return World()
 
 

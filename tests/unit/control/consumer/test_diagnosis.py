@@ -243,15 +243,15 @@ def test_a_sentence_for_each_state(
 ) -> None:
     machine = begin()
     control, now = machine.control, machine.now
-    said = control.why_waiting(T0, now).text
+    said = control.view.why_waiting(T0, now).text
     assert said.startswith(sentence)
     if state is None:
         return
     assert control.partitions[T0].state is state
-    status = control.status_of(T0, now)
+    status = control.view.status_of(T0, now)
     assert str(status).startswith(f"{state.name} for ")
     nothing_is_wrong = begin in (fetched, throttled)
-    assert control.is_fetched(T0, now) is nothing_is_wrong
+    assert control.view.is_fetched(T0, now) is nothing_is_wrong
     assert status.is_undisturbed is nothing_is_wrong
     assert nothing_is_wrong or str(status).endswith(f"; {said}")
 
@@ -263,7 +263,7 @@ def test_each_state_that_lasts_has_its_case() -> None:
 
 def test_who_backs_off_says_why_and_for_what_it_waits() -> None:
     machine = backing_off()
-    why = machine.control.why_waiting(T0, machine.now)
+    why = machine.control.view.why_waiting(T0, machine.now)
     assert why.text.endswith("; it waits for its backoff")
     assert why.cause is not None
 
@@ -272,10 +272,10 @@ def test_the_dump_says_since_when_from_where_and_over_which_link() -> None:
     machine = fetched()
     started = machine.control.partitions[T0].since
     link_id = machine.link_to(1)
-    said = str(machine.control.status_of(T0, started + 12.5))
+    said = str(machine.control.view.status_of(T0, started + 12.5))
     assert said == f"FETCHING for 12.5 s, from offset 100 over link {link_id} to {LEADER}"
     stream = starts(machine)[0]
     machine.event(StreamsStopped((StreamRow(0, stream.generation, 0, 333, -1),)))
     machine.control.partitions[T0].enter(FetchState.AWAITS_LEADER, machine.now)
-    said = str(machine.control.status_of(T0, machine.now))
+    said = str(machine.control.view.status_of(T0, machine.now))
     assert said.startswith("AWAITS_LEADER for 0 s, position 333; ")
