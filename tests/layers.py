@@ -158,7 +158,7 @@ IN_WORLDS = {
 NOT_FOR_USERS_THREADS = (
     "control.client_control",
     "control.connections",
-    "control.diagnosis.silence",
+    "control.diagnosis.waiting_reasons",
     "control.in_flight_requests",
     "control.metadata",
     "control.requests",

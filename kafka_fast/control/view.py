@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast.control.connections.refusals import RefusalWatch
-from kafka_fast.control.diagnosis import silence
+from kafka_fast.control.diagnosis import waiting_reasons
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.metadata.metadata import ListedTopic, partition_infos
 from kafka_fast.errors import KafkaError
@@ -92,23 +92,23 @@ class View:
 
     def around(self, now: float, since: float) -> list[Reason]:
         """Return the last trouble since a time, and what has been under way for long."""
-        return silence.around(self._control.connections, now, since)
+        return waiting_reasons.around(self._control.connections, now, since)
 
     def why_waiting_for_topic(self, topic: str, now: float, since: float) -> list[Reason]:
         """Return why nothing is known of a topic that was asked for at `since`."""
         fatal = self.fatal
         if fatal is not None:
             return [Reason(str(fatal), fatal)]
-        return silence.why_waiting_for_topic(
+        return waiting_reasons.why_waiting_for_topic(
             self._control.cluster, self._control.connections, topic, now, since
         )
 
     def describe_topic_wait(self, topic: str, now: float, since: float) -> str:
         """Return in a sentence why a topic is waited for."""
         cluster, connections = self._control.cluster, self._control.connections
-        return silence.describe_topic_wait(cluster, connections, topic, now, since)
+        return waiting_reasons.describe_topic_wait(cluster, connections, topic, now, since)
 
     def why_throttled(self, partitions: Iterable[TopicPartition], now: float) -> Reason | None:
         """Return which leader of these partitions throttles this client; None: no leader does."""
         cluster, connections = self._control.cluster, self._control.connections
-        return silence.why_throttled(cluster, connections, partitions, now)
+        return waiting_reasons.why_throttled(cluster, connections, partitions, now)

@@ -93,7 +93,7 @@ class FailureExplainer:
 
     def _why(self, queues: Queues, queue_id: int, since: float, now: float) -> Reason:
         partition = TopicPartition(*queues.queue_of(queue_id))
-        why = self._causes.of_wait(partition, since, now)
+        why = self._causes.why_waiting(partition, since, now)
         return Reason(f"{partition}: {why.text}", why.cause)
 
     def _describe(

@@ -20,8 +20,8 @@ from kafka_fast.control.admin.absent_topics import AbsentTopics
 from kafka_fast.control.admin.operation import Operation, OperationResults
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.client_control import ClientControl
-from kafka_fast.control.diagnosis.silence import reasons_of_several
 from kafka_fast.control.diagnosis.troubles import Reason
+from kafka_fast.control.diagnosis.waiting_reasons import reasons_of_several
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.control.requests.open_call import OpenCall

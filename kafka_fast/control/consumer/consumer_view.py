@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from kafka_fast.control.consumer.consumer_messages import BrokerFailed
 from kafka_fast.control.consumer.diagnosis import FetchStatus
-from kafka_fast.control.diagnosis.silence import reasons_of_several
 from kafka_fast.control.diagnosis.troubles import Reason
+from kafka_fast.control.diagnosis.waiting_reasons import reasons_of_several
 from kafka_fast.control.view import View
 from kafka_fast.logs import Waiting
 from kafka_fast.types import TopicPartition

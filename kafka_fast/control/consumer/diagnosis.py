@@ -27,8 +27,12 @@ from kafka_fast.control.consumer.partition import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
-from kafka_fast.control.diagnosis.silence import of_quota, reason, why_waiting_for_node
 from kafka_fast.control.diagnosis.troubles import Reason
+from kafka_fast.control.diagnosis.waiting_reasons import (
+    why_leader_throttles,
+    why_waiting_for_leader,
+    why_waiting_for_node,
+)
 from kafka_fast.control.group.group import Group
 from kafka_fast.logs import in_seconds
 from kafka_fast.types import TopicPartition
@@ -117,7 +121,7 @@ class Diagnosis:
             return False
         node = assigned.node  # one that has this client wait for a quota answers later
         since = now - self._answer_time
-        return node is None or of_quota(self._connections, node, since, now) is None
+        return node is None or why_leader_throttles(self._connections, node, since, now) is None
 
     def status(self, partition: TopicPartition, now: float) -> FetchStatus:
         """Return a partition's state, for people."""
@@ -166,12 +170,12 @@ class Diagnosis:
             return why_waiting_for_node(
                 self._connections, node, "the replica that its leader prefers"
             )
-        return reason(self._cluster, self._connections, assigned.partition)
+        return why_waiting_for_leader(self._cluster, self._connections, assigned.partition)
 
     def _silent_node(self, assigned: AssignedPartition, now: float) -> Reason:
         """Return why no records of a partition come although it is fetched."""
         node = assigned.node
-        quota = None if node is None else of_quota(self._connections, node, now, now)
+        quota = None if node is None else why_leader_throttles(self._connections, node, now, now)
         return quota or self._missing_way(assigned)
 
 

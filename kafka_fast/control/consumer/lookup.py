@@ -8,8 +8,8 @@ from typing import TypeAlias
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.consumer.offsets import OffsetsByTime, TimeAnswer
 from kafka_fast.control.context import Context
-from kafka_fast.control.diagnosis.silence import reasons_of_several
 from kafka_fast.control.diagnosis.troubles import Reason
+from kafka_fast.control.diagnosis.waiting_reasons import reasons_of_several
 from kafka_fast.control.metadata.metadata import GETS_ROUND
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error
 from kafka_fast.instants import NEVER

@@ -12,9 +12,13 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
 from kafka_fast.control.diagnosis.permissions import described
-from kafka_fast.control.diagnosis.silence import around, of_quota, reason
 from kafka_fast.control.diagnosis.troubles import About, Reason, last_trouble
-from kafka_fast.control.producer.identity import IdentityKeeper
+from kafka_fast.control.diagnosis.waiting_reasons import (
+    around,
+    why_leader_throttles,
+    why_waiting_for_leader,
+)
+from kafka_fast.control.producer.identity import InitProducerIdCall
 from kafka_fast.control.producer.limits import SETTINGS, TopicLimits
 from kafka_fast.control.producer.refusals import ANY_RECORD, told
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, broker_error
@@ -53,7 +57,7 @@ class Causes:
     def __init__(
         self,
         context: Context[ProducerSettings],
-        identity: IdentityKeeper,
+        identity: InitProducerIdCall,
         limits: TopicLimits,
         fatal: Callable[[], KafkaError | None],
     ) -> None:
@@ -119,7 +123,7 @@ class Causes:
             "not split, because an earlier try that was not answered may be in the log"
         )
 
-    def of_silence(
+    def why_not_acknowledged(
         self, partition: TopicPartition, since: float, until: float, *, is_sent: bool
     ) -> Reason:
         """Return why records of a partition are not acknowledged.
@@ -134,10 +138,10 @@ class Causes:
         key = None if leader is None else ConnectionKey(Role.DATA, leader.id)
         if leader is None or key is None or self._links.link_to(key) is None:
             return self._together(
-                reason(self._cluster, self._connections, partition),
+                why_waiting_for_leader(self._cluster, self._connections, partition),
                 *around(self._connections, until, since),
             )
-        quota = of_quota(self._connections, leader, until, until)
+        quota = why_leader_throttles(self._connections, leader, until, until)
         if quota is not None:
             return quota
         trouble = last_trouble(self._connections.troubles.last(since, [key]))
@@ -160,7 +164,7 @@ class Causes:
         answered = troubles.last(since, [TopicPartition(topic, number) for number in partitions])
         return last_trouble(answered or troubles.last(since))
 
-    def of_wait(self, partition: TopicPartition, since: float, now: float) -> Reason:
+    def why_waiting(self, partition: TopicPartition, since: float, now: float) -> Reason:
         """Return why records of a partition have not been acknowledged since a time."""
         answered = last_trouble(self._connections.troubles.now(partition, since))
         if answered is not None:
@@ -171,7 +175,7 @@ class Causes:
             and self._links.link_to(ConnectionKey(Role.DATA, leader.id)) is not None
         )
         lacks_id = self._is_idempotent and self._identity.identity is None
-        return self.of_silence(partition, since, now, is_sent=is_linked and not lacks_id)
+        return self.why_not_acknowledged(partition, since, now, is_sent=is_linked and not lacks_id)
 
     def _together(self, *reasons: Reason) -> Reason:
         """Return several reasons as one. Errors that the first one names are not repeated."""
@@ -197,4 +201,6 @@ class Causes:
         if batch.code:
             error = self.of_answer(batch, index)
             return Reason(str(error), error)
-        return self.of_silence(batch.partition, batch.began, batch.failed_at, is_sent=batch.is_sent)
+        return self.why_not_acknowledged(
+            batch.partition, batch.began, batch.failed_at, is_sent=batch.is_sent
+        )

@@ -29,7 +29,7 @@ LAST_EPOCH = 32767
 """The highest epoch, which Kafka keeps for itself: a producer gets a new id instead."""
 
 
-class IdentityKeeper(Call[str, ProducerIdentity]):
+class InitProducerIdCall(Call[str, ProducerIdentity]):
     """Gets a producer id and keeps its epoch. Control thread only."""
 
     request_class = InitProducerIdRequest

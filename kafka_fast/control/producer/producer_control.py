@@ -27,7 +27,7 @@ from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import NO_LEADER, ClusterChanges, LeaderHint
 from kafka_fast.control.producer.causes import Causes
-from kafka_fast.control.producer.identity import IdentityKeeper
+from kafka_fast.control.producer.identity import InitProducerIdCall
 from kafka_fast.control.producer.limits import BatchLimit, TopicLimits
 from kafka_fast.control.producer.lost_partitions import LostPartitions
 from kafka_fast.control.producer.producer_messages import (
@@ -105,7 +105,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
         super().__init__(settings, client_id, random, wall_ms, cluster, mechanism=mechanism)
         self._settings = settings
         self.routes = Routes(self.context)
-        self.identity = IdentityKeeper(
+        self.identity = InitProducerIdCall(
             self.context, on_identity=self._handle_identity, on_fatal=self._handle_fatal
         )
         self.lost_partitions = LostPartitions(
@@ -203,7 +203,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
     def _describe_unsent(self, now: float) -> Waiting:
         """Return what records wait for that have not been sent for long."""
         waiting = list(self._unsendable())
-        why = self.causes.of_silence(waiting[0], now - LONG, now, is_sent=False)
+        why = self.causes.why_not_acknowledged(waiting[0], now - LONG, now, is_sent=False)
         return Waiting(
             f"records of {some_of(waiting)} wait to be sent: {why.text}; they fail after "
             f"delivery.timeout.ms ({in_seconds(self._settings.delivery_timeout)})"

@@ -14,7 +14,7 @@ import enum
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from kafka_fast.control.connections.connections import Connections
-from kafka_fast.control.diagnosis import silence
+from kafka_fast.control.diagnosis import waiting_reasons
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.types import TopicPartition
@@ -85,7 +85,7 @@ class NodeTarget(Value, Generic[K_contra]):
         node = None if node_id is None else cluster.node(node_id)
         if node is None:
             return Reason(f"{self.noun} is not known yet")
-        return silence.why_waiting_for_node(connections, node, self.role)
+        return waiting_reasons.why_waiting_for_node(connections, node, self.role)
 
 
 class Controller(NodeTarget[object]):
@@ -145,7 +145,7 @@ class Leaders(NodeTarget[TopicPartition]):
         self, cluster: Cluster, connections: Connections, key: TopicPartition
     ) -> Reason:
         """Return what stands between this client and the partition's leader. Any thread."""
-        return silence.reason(cluster, connections, key)
+        return waiting_reasons.why_waiting_for_leader(cluster, connections, key)
 
 
 # ---- nodes that FindCoordinator names ----

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.control.messages import SendRaw
-from kafka_fast.control.producer.identity import LAST_EPOCH, IdentityKeeper
+from kafka_fast.control.producer.identity import LAST_EPOCH, InitProducerIdCall
 from kafka_fast.control.producer.verdicts import ProducerIdentity
 from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, UnsupportedVersionError
@@ -12,20 +12,20 @@ from tests.unit.control.requests.rig import REQUEST_TIMEOUT, RequesterRig, reque
 
 
 class World:
-    """A keeper, and what it told."""
+    """A call for a producer id, and what it told."""
 
     def __init__(self) -> None:
         self.rig = RequesterRig()
         self.identities: list[ProducerIdentity] = []
         self.fatal: list[KafkaError] = []
-        self.keeper = IdentityKeeper(
+        self.call = InitProducerIdCall(
             self.rig.context(),
             on_identity=lambda identity, now: self.identities.append(identity),
             on_fatal=self.fatal.append,
         )
 
     def asked(self, now: float) -> list[SendRaw]:
-        self.keeper.want_identity()
+        self.call.want_identity()
         return self.rig.tick(now)
 
     def settle(self, *, code: int = 0, epoch: int = 0, now: float = 1.0) -> None:
@@ -49,7 +49,7 @@ def test_it_asks_once_and_tells_what_it_got() -> None:
     assert sent.timeout == REQUEST_TIMEOUT
     world.rig.answer(sent, InitProducerIdResponse(producer_id=4711, producer_epoch=3))
     assert world.identities == [ProducerIdentity(4711, 3)]
-    assert world.keeper.identity == ProducerIdentity(4711, 3)
+    assert world.call.identity == ProducerIdentity(4711, 3)
     assert world.asked(9.0) == []
 
 
@@ -69,7 +69,7 @@ def test_a_silent_node_does_not_hold_the_id_up() -> None:
 def test_a_bump_needs_no_broker() -> None:
     world = World()
     world.settle(epoch=3)
-    assert world.keeper.bump(2.0) == ProducerIdentity(4711, 4)
+    assert world.call.bump(2.0) == ProducerIdentity(4711, 4)
     assert world.identities == [ProducerIdentity(4711, 3), ProducerIdentity(4711, 4)]
     assert world.asked(3.0) == []
 
@@ -77,10 +77,10 @@ def test_a_bump_needs_no_broker() -> None:
 def test_rule_d_when_the_epochs_are_used_up_a_new_id_comes_first() -> None:
     world = World()
     world.settle(epoch=LAST_EPOCH - 2)
-    assert world.keeper.bump(2.0) == ProducerIdentity(4711, LAST_EPOCH - 1)
-    assert world.keeper.bump(3.0) is None
-    assert world.keeper.identity is None
-    assert world.keeper.bump(3.5) is None  # nothing to bump meanwhile
+    assert world.call.bump(2.0) == ProducerIdentity(4711, LAST_EPOCH - 1)
+    assert world.call.bump(3.0) is None
+    assert world.call.identity is None
+    assert world.call.bump(3.5) is None  # nothing to bump meanwhile
     world.settle(epoch=0, now=4.0)
     assert world.identities[-1] == ProducerIdentity(4711, 0)
 

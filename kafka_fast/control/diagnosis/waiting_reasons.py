@@ -24,7 +24,9 @@ WORTH_A_WORD = 0.05
 """Seconds. What has been under way for less did not make a wait time out."""
 
 
-def reason(cluster: Cluster, connections: Connections, partition: TopicPartition) -> Reason:
+def why_waiting_for_leader(
+    cluster: Cluster, connections: Connections, partition: TopicPartition
+) -> Reason:
     """Return what stands between this client and a partition's leader."""
     topic, number = partition
     refusal = cluster.refusal(topic)
@@ -65,13 +67,15 @@ def why_throttled(
     """Return which leader of these partitions throttles this client; None: no leader does."""
     for partition in partitions:
         leader = cluster.leader(*partition)
-        why = None if leader is None else of_quota(connections, leader, now, now)
+        why = None if leader is None else why_leader_throttles(connections, leader, now, now)
         if why is not None:
             return Reason(f"{partition}: {why.text}")
     return None
 
 
-def of_quota(connections: Connections, leader: Node, since: float, until: float) -> Reason | None:
+def why_leader_throttles(
+    connections: Connections, leader: Node, since: float, until: float
+) -> Reason | None:
     """Return how a leader throttled this client between these times; None: it did not."""
     pause = connections.pause(ConnectionKey(Role.DATA, leader.id), since, until)
     if pause is None:

@@ -11,13 +11,13 @@ import pytest
 from kafka_fast.config import producer_settings
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections.connections import Connections
-from kafka_fast.control.diagnosis.silence import (
+from kafka_fast.control.diagnosis.troubles import About, Troubles
+from kafka_fast.control.diagnosis.waiting_reasons import (
     around,
     describe_topic_wait,
-    reason,
+    why_waiting_for_leader,
     why_waiting_for_topic,
 )
-from kafka_fast.control.diagnosis.troubles import About, Troubles
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.errors import KafkaConnectionError, NotEnoughReplicas
@@ -52,7 +52,9 @@ class LinklessCluster:
         self.cluster.handle_response(found, 1.0, 12)
 
     def reason(self, partition: int = 0) -> str:
-        return reason(self.cluster, self.connections, TopicPartition("t", partition)).text
+        return why_waiting_for_leader(
+            self.cluster, self.connections, TopicPartition("t", partition)
+        ).text
 
 
 @pytest.fixture
@@ -97,7 +99,7 @@ def test_a_partition_that_its_topic_does_not_have(rig: LinklessCluster) -> None:
 def test_a_leader_that_cannot_be_reached(rig: LinklessCluster) -> None:
     rig.learn(answer(topic("t")))
     rig.troubles.note(NODE_1, REFUSED, 2.0)
-    why = reason(rig.cluster, rig.connections, TopicPartition("t", 0))
+    why = why_waiting_for_leader(rig.cluster, rig.connections, TopicPartition("t", 0))
     assert why.text == f"no connection to its leader: {REFUSED}"
     assert why.cause is REFUSED
 
