@@ -20,7 +20,13 @@ from kafka_fast.control.admin.operations.topic_pages import (
 )
 from kafka_fast.control.admin.operations.topics import TOPICS_PER_REQUEST, DescribeTopics
 from kafka_fast.control.admin.types.topics import TopicDescription
-from kafka_fast.errors import KafkaTimeoutError, UnsupportedVersionError, fresh_copy, reworded
+from kafka_fast.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    UnsupportedVersionError,
+    fresh_copy,
+    reworded,
+)
 from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import replace
@@ -103,9 +109,7 @@ class _Pages:
             error = answered.errors.get(ONLY)
             if error is not None:
                 if not isinstance(error, UnsupportedVersionError):
-                    self._results.errors.update(
-                        (name, reworded(error, f"topic {name!r}: {error}")) for name in self._left
-                    )
+                    self._fail_topics(error)
                 return
             page = answered.values[ONLY]
             self._take_topics(page)
@@ -116,6 +120,12 @@ class _Pages:
                 return  # a broker that does not go on would be asked forever
             else:
                 self._left = [name for name in self._left if name >= cursor.topic]
+
+    def _fail_topics(self, error: KafkaError) -> None:
+        """End the topics that no page has settled: the next one did not come."""
+        for name in self._left:
+            if name not in self._results.values and name not in self._results.errors:
+                self._results.errors[name] = reworded(error, f"topic {name!r}: {error}")
 
     def _take_topics(self, page: TopicPage) -> None:
         """Keep the topics that end in this page, and the beginning of the one that does not."""
@@ -130,6 +140,7 @@ class _Pages:
                 self._part = whole
             else:
                 self._results.values[topic.name] = whole
+                self._results.errors.pop(topic.name, None)  # an earlier page may have refused it
         for name, error in page.refused.items():
             if name not in self._results.values:
                 self._results.errors[name] = error

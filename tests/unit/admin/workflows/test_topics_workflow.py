@@ -137,7 +137,33 @@ def test_what_fails_between_pages() -> None:
     broker = Broker(page(topic("a", 0), cursor=("b", 0)), KafkaTimeoutError("late"))
     result = described(broker, "a", "b", "c")
     assert numbers(result) == {"a": [0]}
-    assert list(result.errors) == ["b", "c"]
+    assert {name: str(error) for name, error in result.errors.items()} == {
+        "b": "topic 'b': late",
+        "c": "topic 'c': late",
+    }
+    assert broker.by_metadata == []
+
+
+def test_a_topic_that_has_ended_keeps_its_outcome() -> None:
+    """Each page refuses the topics that this client may not describe, also those after it."""
+    denied = broker_error(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "no")
+    refusing = page(topic("a", 0), cursor=("b", 0), refused={"c": denied})
+    late = described(Broker(refusing, KafkaTimeoutError("late")), "a", "b", "c")
+    assert numbers(late) == {"a": [0]}
+    assert isinstance(late.errors["b"], KafkaTimeoutError)
+    assert isinstance(late.errors["c"], TopicAuthorizationFailed)
+    hasty = page(topic("a", 0), topic("c", 0), cursor=("b", 0))
+    told = described(Broker(hasty, KafkaTimeoutError("late")), "a", "b", "c")
+    assert numbers(told) == {"a": [0], "c": [0]}
+    assert list(told.errors) == ["b"]
+
+
+def test_a_topic_that_is_permitted_between_pages_is_described() -> None:
+    denied = broker_error(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "no")
+    refusing = page(topic("a", 0), cursor=("b", 0), refused={"c": denied})
+    result = described(Broker(refusing, page(topic("b", 0), topic("c", 0))), "a", "b", "c")
+    assert numbers(result) == {"a": [0], "b": [0], "c": [0]}
+    assert result.errors == {}
 
 
 # ---- topics that every node is to know ----
