@@ -112,7 +112,7 @@ class _Pages:
                     self._fail_topics(error)
                 return
             page = answered.values[ONLY]
-            self._take_topics(page)
+            self._take_topics(page, cursor)
             before, cursor = cursor, page.cursor
             if cursor is None:
                 self._left = self._left[len(asked) :]
@@ -127,13 +127,18 @@ class _Pages:
             if name not in self._results.values and name not in self._results.errors:
                 self._results.errors[name] = reworded(error, f"topic {name!r}: {error}")
 
-    def _take_topics(self, page: TopicPage) -> None:
-        """Keep the topics that end in this page, and the beginning of the one that does not."""
+    def _take_topics(self, page: TopicPage, cursor: TopicPartition | None) -> None:
+        """Keep the topics that end in this page, and the beginning of the one that does not.
+
+        Args:
+            page: the next one.
+            cursor: where it begins.
+        """
         begun, self._part = self._part, None
         for topic in page.topics:
             whole = topic
-            if begun is not None and begun.name == topic.name:
-                if begun.topic_id != topic.topic_id:
+            if cursor is not None and cursor.partition and cursor.topic == topic.name:
+                if begun is None or begun.topic_id != topic.topic_id:
                     continue  # it was created again in between, and its first partitions are old
                 whole = replace(topic, partitions=(*begun.partitions, *topic.partitions))
             if page.cursor is not None and page.cursor.topic == topic.name:

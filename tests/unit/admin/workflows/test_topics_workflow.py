@@ -133,6 +133,15 @@ def test_old_brokers_and_ids_need_metadata() -> None:
     assert list(described(Broker())) == []
 
 
+def test_a_topic_that_comes_back_while_later_pages_follow() -> None:
+    broker = Broker(
+        page(topic("a", 0), cursor=("a", 1)),
+        page(topic("a", 1, topic_id="new"), cursor=("a", 2)),
+        page(topic("a", 2, topic_id="new")),
+    )
+    assert numbers(described(broker, "a")) == {"a": [99]}
+
+
 def test_what_fails_between_pages() -> None:
     broker = Broker(page(topic("a", 0), cursor=("b", 0)), KafkaTimeoutError("late"))
     result = described(broker, "a", "b", "c")
