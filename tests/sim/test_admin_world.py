@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.admin.workflows import topics as topics_workflow
+from kafka_fast.admin.workflows.topics import _Pages
 from kafka_fast.control.admin import operation as operation_module
 from kafka_fast.control.admin.absent_topics import AbsentTopics
 from kafka_fast.control.admin.admin_control import RunningOperation
@@ -51,7 +53,7 @@ def test_a_seed_decides_everything() -> None:
 def test_the_worlds_are_not_idle() -> None:
     """There are successes, refusals, retries and interruptions of each kind of call to judge."""
     counts: Counter[str] = Counter()
-    for seed in range(60):
+    for seed in range(120):
         counts += run_admin_seed(seed).counts
     for call in ("create", "delete", "describe", "list", "records"):
         assert counts[f"{call} done"] > 100, call
@@ -72,6 +74,8 @@ def test_the_worlds_are_not_idle() -> None:
         "records OffsetOutOfRange",
     ):
         assert counts[refusal] > 1, refusal
+    assert counts["page UnsupportedVersionError"] > 100
+    assert counts["page KafkaTimeoutError"] > 5
     assert sum(counts[f"{call} closed"] for call in ("create", "delete", "records")) > 1
 
 
@@ -181,8 +185,39 @@ def test_errors_that_do_not_name_their_items_are_found(monkeypatch: pytest.Monke
     found(AdminKind.NAMELESS)
 
 
+def test_a_page_that_fails_without_naming_its_topics_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topics_workflow, "reworded", lambda error, text: error)
+    found(AdminKind.NAMELESS)
+
+
+def test_a_page_that_waits_after_the_calls_deadline_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    describe_topics = _Pages.describe_topics
+
+    def describe_later(self: _Pages, steps: Any, deadline: float, **options: Any) -> Any:
+        return describe_topics(self, steps, deadline + 1.0, **options)
+
+    monkeypatch.setattr(_Pages, "describe_topics", describe_later)
+    found(AdminKind.LATE)
+
+
+def test_topics_that_are_asked_for_again_after_their_page_failed_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_Pages, "_fail_topics", lambda self, error: None)
+    found(AdminKind.TWICE)
+
+
+def test_a_broker_without_pages_that_is_an_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topics_workflow, "UnsupportedVersionError", ())
+    found(AdminKind.FORBIDDEN)
+
+
 def test_a_cancelled_call_that_goes_on_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RunningOperation, "cancel", lambda self: None)
+    monkeypatch.setattr(RunningOperation, "give_up", lambda self: None)
     found(AdminKind.AFTER_END, among=lambda plan: plan.cancels)
 
 

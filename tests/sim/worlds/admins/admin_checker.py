@@ -188,12 +188,14 @@ class AdminChecker:
             self._judge_result(call, outcome)
         elif call.kind is Kind.LIST and not isinstance(outcome, BaseException):
             self._count(call, "done")
+            self._judge_endings(call)
             self._judge_list(call, outcome)
         elif isinstance(outcome, WakeupError) and self._plan.closes_early:
             self._count(call, "closed")
         elif isinstance(outcome, asyncio.CancelledError) and call.is_cancelled:
             self._count(call, "cancelled")
         elif call.kind is Kind.LIST and isinstance(outcome, KafkaError):
+            self._judge_endings(call)
             self._judge_error(call, ONLY, outcome)
         else:
             self._findings.add(AdminKind.FORBIDDEN, f"{call}: {outcome!r}")
@@ -210,14 +212,21 @@ class AdminChecker:
             self._findings.add(AdminKind.UNTRUE, f"{call}: {what}")
         if list(result) != list(call.keys) or len(values) + len(errors) != len(call.keys):
             self._findings.add(AdminKind.KEYS, f"{call}: {list(result)}")
+        self._judge_endings(call)
         for key in call.keys:
-            if call.endings[key] != 1:
-                self._add(AdminKind.TWICE, call, key, f"{call.endings[key]} times")
             if key in values:
                 self._count(call, "done")
                 self._judge_value(call, key, values[key])
             elif key in errors:
                 self._judge_error(call, key, errors[key])
+
+    def _judge_endings(self, call: CallRecord) -> None:
+        for key in call.keys:
+            if call.endings[key] != 1:
+                self._add(AdminKind.TWICE, call, key, f"{call.endings[key]} times")
+        if call.page_endings != call.pages:
+            what = f"{call.page_endings} ends of {call.pages} pages"
+            self._findings.add(AdminKind.TWICE, f"{call}: {what}")
 
     # ---- values ----
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -16,6 +16,9 @@ from kafka_fast.protocol.apis.cluster.metadata import MetadataResponse
 from kafka_fast.protocol.apis.topics.create_topics import CreateTopicsResponse
 from kafka_fast.protocol.apis.topics.delete_records import DeleteRecordsResponse
 from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsResponse
+from kafka_fast.protocol.apis.topics.describe_topic_partitions import (
+    DescribeTopicPartitionsResponse,
+)
 from kafka_fast.types import TopicPartition
 from tests.sim.worlds.clock import Clock
 
@@ -122,6 +125,11 @@ class CallRecord:
     """The topics that changes of earlier calls may still concern."""
     tries: dict[Key, list[TryRecord]] = field(default_factory=dict)
     endings: Counter[Key] = field(default_factory=Counter)
+    """How often each item was answered or failed, by a page or by an operation about it."""
+    pages: int = 0
+    """How many pages of descriptions the call has asked for, as operations."""
+    page_endings: int = 0
+    """How often one of them was answered or failed."""
     ended_at: float | None = None
 
     def __str__(self) -> str:
@@ -131,6 +139,10 @@ class CallRecord:
         """Return what the last try of an item was answered; None: nothing."""
         tries = self.tries.get(key)
         return tries[-1].outcomes.get(key) if tries else None
+
+    def end_by_page(self, keys: Iterable[Key]) -> None:
+        """Note that a page has settled items. Each page refuses some that are settled already."""
+        self.endings.update(key for key in keys if not self.endings[key])
 
     def was_uncertain(self, key: Key) -> bool:
         """Return whether a try before the last may have been carried out."""
@@ -167,7 +179,9 @@ def _deleted(answer: DeleteTopicsResponse) -> dict[Key, tuple[int, Any]]:
     return {one.name or "": (one.error_code, None) for one in answer.responses}
 
 
-def _described(answer: MetadataResponse) -> dict[Key, tuple[int, Any]]:
+def _described(
+    answer: MetadataResponse | DescribeTopicPartitionsResponse,
+) -> dict[Key, tuple[int, Any]]:
     described: dict[Key, tuple[int, Any]] = {}
     for one in answer.topics:
         topic_id = topic_id_text(one.topic_id)

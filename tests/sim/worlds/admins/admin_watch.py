@@ -6,6 +6,9 @@
 
 Every operation is told apart by the task that has asked for it. Its requests are told apart from
 those of the client itself, because `build` has returned them.
+
+What is judged are the items of the user's call. A page of descriptions is one more way to ask about
+topics: its request is a try of each topic in it, and its end is the end of the topics it settles.
 """
 
 from __future__ import annotations
@@ -20,9 +23,13 @@ from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.config import AdminSettings
 from kafka_fast.control.admin.operation import Operation, OperationResults
+from kafka_fast.control.admin.operations.topic_pages import DescribeTopicPage, TopicPage
 from kafka_fast.control.connections.links import Link
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.net.waiting.steps import Steps
+from kafka_fast.protocol.apis.topics.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+)
 from kafka_fast.protocol.schema import Request
 from tests.sim.worlds.admins.admin_records import (
     READERS,
@@ -70,23 +77,46 @@ class AdminWatch:
         assert task is not None
         call = self.calls[task.get_name()]
         build, done, failed = operation.build, operation.handle_done, operation.handle_failed
+        is_page = isinstance(operation, DescribeTopicPage)
+        call.pages += is_page
 
         def watched_build(items: Sequence[Any], version: int) -> Any:
             request = build(items, version)
+            if isinstance(request, DescribeTopicPartitionsRequest):
+                items = [topic.name for topic in request.topics]
             self._built = call, items, request
             return request
 
         def watched_done(item: Any, value: Any, now: float) -> None:
-            call.endings[item] += 1
+            if is_page:
+                self._note_page(call, value)
+            else:
+                call.endings[item] += 1
             done(item, value, now)
 
         def watched_failed(item: Any, error: KafkaError, now: float) -> None:
-            call.endings[item] += 1
+            if is_page:
+                self._note_lost_page(call, error)
+            else:
+                call.endings[item] += 1
             failed(item, error, now)
 
         operation.build = watched_build  # type: ignore[method-assign]
         operation.handle_done = watched_done  # type: ignore[method-assign]
         operation.handle_failed = watched_failed  # type: ignore[method-assign]
+
+    def _note_page(self, call: CallRecord, page: TopicPage) -> None:
+        call.page_endings += 1
+        unfinished = None if page.cursor is None else page.cursor.topic
+        call.end_by_page(topic.name for topic in page.topics if topic.name != unfinished)
+        call.end_by_page(page.refused)
+
+    def _note_lost_page(self, call: CallRecord, error: KafkaError) -> None:
+        """Note the end of all topics, but for a broker without pages: then Metadata is asked."""
+        call.page_endings += 1
+        self._findings.counts[f"page {type(error).__name__}"] += 1
+        if not isinstance(error, UnsupportedVersionError):
+            call.end_by_page(call.keys)
 
     def _watch_request(
         self,
