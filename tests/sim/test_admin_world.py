@@ -30,6 +30,7 @@ from tests.sim.worlds.admins.admin_plan import AdminPlan, make_admin_plan
 from tests.sim.worlds.admins.admin_records import AdminKind
 from tests.sim.worlds.admins.admin_users import CreateOnce
 from tests.sim.worlds.admins.admin_world import AdminWorld, run_admin_seed
+from tests.sim.worlds.admins.page_broker import offer_pages
 
 PLANTED_SEEDS = range(200)
 
@@ -43,6 +44,19 @@ def judge(seed: int) -> str | None:
 def test_every_call_ends_once_in_time_and_with_the_truth(seeds: Sequence[int]) -> None:
     """Whatever happens to brokers and connections."""
     check(judge, seeds)
+
+
+def test_topics_that_are_described_by_pages_end_once(
+    seeds: Sequence[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same, where the newest brokers have pages."""
+    offer_pages(monkeypatch)
+    check(judge, [seed for seed in seeds if has_pages(make_admin_plan(seed))])
+
+
+def has_pages(plan: AdminPlan) -> bool:
+    """Return whether the brokers of a world have pages, once they are offered."""
+    return plan.version == "newest"
 
 
 def test_a_seed_decides_everything() -> None:
@@ -77,6 +91,17 @@ def test_the_worlds_are_not_idle() -> None:
     assert counts["page UnsupportedVersionError"] > 100
     assert counts["page KafkaTimeoutError"] > 5
     assert sum(counts[f"{call} closed"] for call in ("create", "delete", "records")) > 1
+
+
+def test_pages_are_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer_pages(monkeypatch)
+    counts: Counter[str] = Counter()
+    for seed in range(60):
+        if has_pages(make_admin_plan(seed)):
+            counts += run_admin_seed(seed).counts
+    for what in ("done", "that ends within a topic", "that leaves topics to Metadata"):
+        assert counts[f"page {what}"] > 20, what
+    assert counts["page KafkaTimeoutError"] > 1
 
 
 def test_the_plans_touch_every_choice() -> None:
@@ -214,6 +239,22 @@ def test_topics_that_are_asked_for_again_after_their_page_failed_are_found(
 def test_a_broker_without_pages_that_is_an_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topics_workflow, "UnsupportedVersionError", ())
     found(AdminKind.FORBIDDEN)
+
+
+def test_first_partitions_that_the_next_page_replaces_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    offer_pages(monkeypatch)
+    monkeypatch.setattr(topics_workflow, "replace", lambda topic, **changes: topic)
+    found(AdminKind.WRONG_ITEM, among=has_pages)
+
+
+def test_topics_of_a_page_that_are_left_to_metadata_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    offer_pages(monkeypatch)
+    monkeypatch.setattr(_Pages, "_take_topics", lambda self, page, cursor: None)
+    found(AdminKind.TWICE, among=has_pages)
 
 
 def test_a_cancelled_call_that_goes_on_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,8 @@ class TryRecord:
 
     sent_at: float
     node_id: int
+    is_page: bool = False
+    """Of topics: it may be answered with some partitions of some of the items."""
     is_resolved: bool = False
     resolved_at: float = 0.0
     outcomes: Mapping[Any, tuple[int, Any]] = field(default_factory=dict)
@@ -94,6 +96,11 @@ class TryRecord:
     def is_lost(self) -> bool:
         """Whether no answer has come, and none will."""
         return self.is_resolved and not self.outcomes
+
+    @property
+    def is_answered_page(self) -> bool:
+        """Whether more may be asked at once: the next page, or what this one has not settled."""
+        return self.is_page and self.is_resolved and not self.is_lost
 
     def is_uncertain(self, key: Key) -> bool:
         """Return whether nobody knows if it was carried out for an item."""
@@ -136,9 +143,18 @@ class CallRecord:
         return f"call {self.number} ({self.kind.value})"
 
     def last_outcome(self, key: Key) -> tuple[int, Any] | None:
-        """Return what the last try of an item was answered; None: nothing."""
+        """Return what the last try of an item was answered; None: nothing.
+
+        A page is answered with what all pages have said of the same topic.
+        """
         tries = self.tries.get(key)
-        return tries[-1].outcomes.get(key) if tries else None
+        outcome = tries[-1].outcomes.get(key) if tries else None
+        if not tries or not tries[-1].is_page or outcome is None or outcome[0] != 0:
+            return outcome
+        topic_id = outcome[1][0]
+        said = [one.outcomes[key][1] for one in tries if one.is_page and key in one.outcomes]
+        numbers = [number for of_id, part in said if of_id == topic_id for number in part]
+        return 0, (topic_id, numbers)
 
     def end_by_page(self, keys: Iterable[Key]) -> None:
         """Note that a page has settled items. Each page refuses some that are settled already."""

@@ -79,12 +79,11 @@ class AdminWatch:
         build, done, failed = operation.build, operation.handle_done, operation.handle_failed
         is_page = isinstance(operation, DescribeTopicPage)
         call.pages += is_page
+        topics = _topics_of(operation) if isinstance(operation, DescribeTopicPage) else []
 
         def watched_build(items: Sequence[Any], version: int) -> Any:
             request = build(items, version)
-            if isinstance(request, DescribeTopicPartitionsRequest):
-                items = [topic.name for topic in request.topics]
-            self._built = call, items, request
+            self._built = call, topics if is_page else items, request
             return request
 
         def watched_done(item: Any, value: Any, now: float) -> None:
@@ -96,7 +95,7 @@ class AdminWatch:
 
         def watched_failed(item: Any, error: KafkaError, now: float) -> None:
             if is_page:
-                self._note_lost_page(call, error)
+                self._note_lost_page(call, topics, error)
             else:
                 call.endings[item] += 1
             failed(item, error, now)
@@ -107,16 +106,22 @@ class AdminWatch:
 
     def _note_page(self, call: CallRecord, page: TopicPage) -> None:
         call.page_endings += 1
+        self._findings.counts["page done"] += 1
+        self._findings.counts["page that leaves topics to Metadata"] += bool(page.unsettled)
         unfinished = None if page.cursor is None else page.cursor.topic
-        call.end_by_page(topic.name for topic in page.topics if topic.name != unfinished)
+        for topic in page.topics:
+            if topic.name == unfinished:
+                self._findings.counts["page that ends within a topic"] += 1
+            elif _is_whole(call, topic.name):
+                call.end_by_page([topic.name])
         call.end_by_page(page.refused)
 
-    def _note_lost_page(self, call: CallRecord, error: KafkaError) -> None:
-        """Note the end of all topics, but for a broker without pages: then Metadata is asked."""
+    def _note_lost_page(self, call: CallRecord, topics: Sequence[str], error: KafkaError) -> None:
+        """Note the end of a page's topics; Metadata is asked if the broker has no pages."""
         call.page_endings += 1
         self._findings.counts[f"page {type(error).__name__}"] += 1
         if not isinstance(error, UnsupportedVersionError):
-            call.end_by_page(call.keys)
+            call.end_by_page(topics)
 
     def _watch_request(
         self,
@@ -132,7 +137,8 @@ class AdminWatch:
             return self._send_request(link, body, response_class, handle, handle_failure, **options)
         call, items, _ = built
         now = self._findings.clock.now
-        sent = TryRecord(now, link.key.node_id)
+        is_page = isinstance(body, DescribeTopicPartitionsRequest)
+        sent = TryRecord(now, link.key.node_id, is_page)
 
         def answered(answer: Any, now: float) -> None:
             sent.resolve(READERS[call.kind](answer), now, answer.throttle_time_ms)
@@ -168,10 +174,21 @@ class AdminWatch:
             self._findings.add(AdminKind.REPEATED, f"{name}: sent {len(tries) + 1} times")
         if not call.is_repeatable and any(earlier.is_lost for earlier in tries):
             self._findings.add(AdminKind.REPEATED, f"{name}: may have been done before")
-        if tries and tries[-1].is_resolved and now - tries[-1].resolved_at < self._least_backoff:
+        is_pause_due = tries and tries[-1].is_resolved and not tries[-1].is_answered_page
+        if is_pause_due and now - tries[-1].resolved_at < self._least_backoff:
             self._findings.add(AdminKind.HASTY, f"{name}: {now - tries[-1].resolved_at} s after")
         if now < self._paused.get(sent.node_id, 0.0):
             self._findings.add(AdminKind.HASTY, f"{name}: node {sent.node_id} wants a pause")
+
+
+def _topics_of(page: DescribeTopicPage) -> list[str]:
+    return [topic.name for topic in page.build([], 0).topics]
+
+
+def _is_whole(call: CallRecord, topic: str) -> bool:
+    """Return whether the pages have said all of a topic; else it was created again in between."""
+    outcome = call.last_outcome(topic)
+    return outcome is not None and outcome[1][1][:1] == [0]
 
 
 class WatchedSteps(AdminSteps):
