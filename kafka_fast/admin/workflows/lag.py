@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.admin.result import AdminResult
 from kafka_fast.admin.workflows.groups import AnyDescription, describe_groups
-from kafka_fast.admin.workflows.logs import BOTH_ENDS, known_topics, look_up
+from kafka_fast.admin.workflows.log_ends import BOTH_ENDS, known_topics, look_up
 from kafka_fast.admin.workflows.together import run_together, with_values
 from kafka_fast.control.admin.operation import OperationResults
 from kafka_fast.control.admin.operations.groups.committed import (

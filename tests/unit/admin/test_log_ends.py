@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka_fast import TopicPartition
 from kafka_fast.admin import TopicDescription, TopicPartitionInfo
-from kafka_fast.admin.workflows.logs import KnownTopics
+from kafka_fast.admin.workflows.log_ends import KnownTopics
 from kafka_fast.errors import (
     LeaderNotAvailable,
     TopicAuthorizationFailed,
