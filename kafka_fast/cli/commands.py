@@ -22,6 +22,7 @@ COMMANDS = {
     "consume": "kafka_fast.cli.records.consume",
     "topics": "kafka_fast.cli.operators.topics",
     "records": "kafka_fast.cli.operators.records",
+    "groups": "kafka_fast.cli.operators.groups",
     "lag": "kafka_fast.cli.lag",
     "check": "kafka_fast.cli.check",
     "broker": "kafka_fast.cli.broker",

@@ -5,6 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+_OF_OTHER_GROUPS: Mapping[str, str] = {
+    "--list": "groups list",
+    "--describe": "groups describe",
+    "--delete": "groups delete",
+    "": "groups --help",
+}
+
 SCRIPTS: Mapping[str, Mapping[str, str]] = {
     "kafka-topics": {
         "--list": "topics list",
@@ -17,16 +24,31 @@ SCRIPTS: Mapping[str, Mapping[str, str]] = {
     "kafka-console-consumer": {"": "consume"},
     "kafka-console-producer": {"": "produce"},
     "kafka-delete-records": {"": "records delete"},
-    "kafka-consumer-groups": {"": "lag"},
+    "kafka-consumer-groups": {
+        "--list": "groups list",
+        "--members": "groups members",
+        "--state": "groups describe",
+        "--describe": "groups lag",
+        "--reset-offsets": "groups reset",
+        "--delete": "groups delete",
+        "": "groups --help",
+    },
+    "kafka-groups": {"": "groups list"},
+    "kafka-share-groups": _OF_OTHER_GROUPS,
+    "kafka-streams-groups": _OF_OTHER_GROUPS,
     "kafka-broker-api-versions": {"": "check"},
     "kcat": {"-C": "consume", "-P": "produce", "-L": "topics describe", "": "--help"},
 }
-"""Script -> option that says what it does -> command; "": if there is none of these options."""
+"""Script -> option that says what it does -> command; "": if there is none of these options.
+
+Of several options that are given the first one here counts.
+"""
 
 _SAME_AS = {"kafkacat": "kcat"}
 
 _NAMES: Mapping[str, Mapping[str, str]] = {
-    "lag": {"--group": ""},
+    **{f"groups {verb}": {"--group": ""} for verb in ("lag", "members", "describe", "delete")},
+    "groups reset": {"--group": "", "--topic": "--topic "},
     "consume": {"--topic": "", "-t": "", "--group": "-g "},
     "": {"--topic": "", "-t": ""},
 }
@@ -54,7 +76,7 @@ def hint(argv: Sequence[str]) -> str | None:
     if script not in SCRIPTS:
         return None
     commands = SCRIPTS[script]
-    command = next((commands[option] for option in options if option in commands), commands[""])
+    command = next((commands[option] for option in commands if option in options), commands[""])
     named = f"{script} {argv[0]}" if script == "kcat" and options is argv else argv[0]
     return f"{named} is another tool: use kafka-fast {command}{_arguments(command, options)}"
 

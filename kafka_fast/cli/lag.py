@@ -11,13 +11,15 @@ import argparse
 import json
 import time
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_fast import TopicPartition
 from kafka_fast.cli.connection import add_connection, group_id, reader_configuration
 from kafka_fast.cli.showing.standard_error import say
-from kafka_fast.consumer.group.observer import GroupObserver
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartition, UsageError
+
+if TYPE_CHECKING:
+    from kafka_fast.consumer.group.observer import GroupObserver
 
 REBALANCE_WAIT = 5.0
 """Seconds for which a rebalancing group is asked again: its subscriptions are not known then."""
@@ -78,6 +80,8 @@ class Row(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each partition and one for all; return 1 if there is nothing to print."""
+    from kafka_fast.consumer.group.observer import GroupObserver
+
     if not args.group:
         raise UsageError("the group has no name")
     config = reader_configuration(args)

@@ -6,11 +6,13 @@ import argparse
 import re
 from collections.abc import Iterable
 
+from kafka_fast import TopicPartition
 from kafka_fast.errors import UsageError
 
 NAMED = 5
 """Most items that one message names."""
 
+_PARTITIONS = re.compile(r"([^:]+):([0-9]{1,9}(?:,[0-9]{1,9})*)")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -41,4 +43,19 @@ def positive(text: str) -> int:
     """Return a number from 1 on."""
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) < 2**31:
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, not {text!r}")
+    return int(text)
+
+
+def partitions(text: str) -> list[TopicPartition]:
+    """Return the partitions of `TOPIC:NUMBER,NUMBER`."""
+    match = _PARTITIONS.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"expected TOPIC:PARTITION such as orders:0, not {text!r}")
+    return [TopicPartition(match[1], int(number)) for number in match[2].split(",")]
+
+
+def whole_number(text: str) -> int:
+    """Return a number from 0 on."""
+    if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 on, not {text!r}")
     return int(text)

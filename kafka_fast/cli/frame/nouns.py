@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from kafka_fast.cli.connection import add_connection, configuration
@@ -22,6 +22,13 @@ _VERBOSE = re.compile(r"-v+|--verbose")
 
 Run: TypeAlias = "Callable[[Admin, argparse.Namespace], Report | None]"
 """Does what a verb says; None: the user was asked, and has said no."""
+
+AddParser: TypeAlias = "Callable[[argparse._SubParsersAction[argparse.ArgumentParser]], None]"
+"""Adds a command to those that a parser has."""
+
+
+def _always(_args: argparse.Namespace) -> bool:
+    return True
 
 
 class Verb(Value):
@@ -43,6 +50,8 @@ class Verb(Value):
 
     Only a verb that `changes` something asks: --dry-run answers the question, too.
     """
+    asks_when: Callable[[argparse.Namespace], bool] = _always
+    """Whether these arguments are such that a verb that `asks` has something to ask."""
     takes_settings: bool = False
     """Whether `--config KEY=VALUE` is a setting of what it creates or alters (`args.settings`)."""
 
@@ -57,6 +66,8 @@ class Noun(Value):
     verbs: tuple[Verb, ...]
     default: str | None = None
     """The verb that is meant if none is named."""
+    also: Mapping[str, AddParser] = {}
+    """Commands of their own that stand behind the noun, too: `groups lag` is `lag`."""
 
     def add_parser(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         """Add the noun and its verbs to the parser."""
@@ -64,6 +75,8 @@ class Noun(Value):
         verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
         for verb in self.verbs:
             _add_verb(verbs, verb)
+        for add_parser in self.also.values():
+            add_parser(verbs)
 
     def with_verb(self, argv: Sequence[str]) -> list[str]:
         """Return the arguments behind the noun, with the verb that is meant.
@@ -76,7 +89,7 @@ class Noun(Value):
         while place < len(arguments) and _VERBOSE.fullmatch(arguments[place]):
             place += 1
         first = arguments[place] if place < len(arguments) else ""
-        names = [verb.name for verb in self.verbs]
+        names = [*(verb.name for verb in self.verbs), *self.also]
         if first in names or first in ("-h", "--help"):
             return arguments
         if first.removeprefix("--") in names:
@@ -112,7 +125,7 @@ def _run(verb: Verb, args: argparse.Namespace) -> int:
     """Run a verb, show its report, name what has failed; return the exit status."""
     from kafka_fast import Admin
 
-    if verb.asks:
+    if verb.asks and verb.asks_when(args):
         check_can_ask(args)
     with Admin(configuration(args, "admin")) as admin:
         report = verb.run(admin, args)

@@ -22,7 +22,9 @@ _AGO = re.compile(r"-(?:\d+[smhd])+")
 _LIKE_AGO = re.compile(r"-\d.*")
 _PART = re.compile(r"(\d+)([smhd])")
 
-_OPTIONS = ("--from", "--until")
+_DURATION = re.compile(r"(?:\d+[smhd])+")
+
+_OPTIONS = ("--from", "--until", "--to", "--at")
 
 
 class Point(NamedTuple):
@@ -86,6 +88,16 @@ def parse_point(text: str) -> Point:
     return Point("time", ms, is_number=False)
 
 
+def parse_duration(text: str) -> timedelta:
+    """Return the duration that a text such as `90s`, `1h30m` or `7d` names."""
+    if _DURATION.fullmatch(text) and text.isascii():
+        try:
+            return timedelta(seconds=_seconds(text))
+        except OverflowError:
+            pass
+    raise argparse.ArgumentTypeError(f"expected a duration such as 1h30m (s, m, h, d): {text!r}")
+
+
 def time_meant(offset: int) -> str:
     """Return the end of a message about an offset that no log has: the time it most likely is."""
     unit = likely_unit(offset)
@@ -107,8 +119,11 @@ def joined_times(argv: Iterable[str]) -> list[str]:
 
 
 def _ago(text: str) -> int:
-    seconds = sum(int(count) * SECONDS[unit] for count, unit in _PART.findall(text))
-    return int((time.time() - seconds) * 1000)
+    return int((time.time() - _seconds(text)) * 1000)
+
+
+def _seconds(text: str) -> int:
+    return sum(int(count) * SECONDS[unit] for count, unit in _PART.findall(text))
 
 
 def _iso(text: str) -> int:
