@@ -23,6 +23,7 @@ COMMANDS = {
     "topics": "kafka_fast.cli.operators.topics",
     "records": "kafka_fast.cli.operators.records",
     "groups": "kafka_fast.cli.operators.groups",
+    "configs": "kafka_fast.cli.operators.configs",
     "lag": "kafka_fast.cli.lag",
     "check": "kafka_fast.cli.check",
     "broker": "kafka_fast.cli.broker",

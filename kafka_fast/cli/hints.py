@@ -18,9 +18,16 @@ SCRIPTS: Mapping[str, Mapping[str, str]] = {
         "--describe": "topics describe",
         "--create": "topics create",
         "--delete": "topics delete",
-        "--alter": "topics partitions",
+        "--partitions": "topics partitions",
+        "--alter": "topics alter",
         "": "topics --help",
     },
+    "kafka-configs": {
+        "--alter": "configs alter",
+        "--describe": "configs describe",
+        "": "configs --help",
+    },
+    "kafka-get-offsets": {"": "topics offsets"},
     "kafka-console-consumer": {"": "consume"},
     "kafka-console-producer": {"": "produce"},
     "kafka-delete-records": {"": "records delete"},
@@ -48,6 +55,17 @@ _SAME_AS = {"kafkacat": "kcat"}
 
 _NAMES: Mapping[str, Mapping[str, str]] = {
     **{f"groups {verb}": {"--group": ""} for verb in ("lag", "members", "describe", "delete")},
+    **{
+        f"configs {verb}": {
+            "--entity-type": "",
+            "--entity-name": "",
+            **{
+                f"--{kind}": f"{kind} "
+                for kind in ("topic", "broker", "broker-logger", "group", "client-metrics")
+            },
+        }
+        for verb in ("describe", "alter")
+    },
     "groups reset": {"--group": "", "--topic": "--topic "},
     "consume": {"--topic": "", "-t": "", "--group": "-g "},
     "": {"--topic": "", "-t": ""},
