@@ -24,6 +24,7 @@ COMMANDS = {
     "records": "kafka_fast.cli.operators.records",
     "groups": "kafka_fast.cli.operators.groups",
     "configs": "kafka_fast.cli.operators.configs",
+    "txn": "kafka_fast.cli.operators.transactions",
     "lag": "kafka_fast.cli.lag",
     "check": "kafka_fast.cli.check",
     "broker": "kafka_fast.cli.broker",

@@ -27,6 +27,13 @@ SCRIPTS: Mapping[str, Mapping[str, str]] = {
         "--describe": "configs describe",
         "": "configs --help",
     },
+    "kafka-transactions": {
+        "list": "txn list",
+        "describe": "txn describe",
+        "find-hanging": "txn hanging",
+        "abort": "txn abort",
+        "": "txn --help",
+    },
     "kafka-get-offsets": {"": "topics offsets"},
     "kafka-console-consumer": {"": "consume"},
     "kafka-console-producer": {"": "produce"},
@@ -65,6 +72,18 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
             },
         }
         for verb in ("describe", "alter")
+    },
+    "txn describe": {"--transactional-id": ""},
+    "txn hanging": {
+        "--topic": "--topic ",
+        "--partition": "--partition ",
+        "--broker-id": "--broker ",
+    },
+    "txn abort": {
+        "--topic": "",
+        "--partition": "",
+        "--start-offset": "--start-offset ",
+        "--producer-id": "--producer-id ",
     },
     "groups reset": {"--group": "", "--topic": "--topic "},
     "consume": {"--topic": "", "-t": "", "--group": "-g "},

@@ -49,7 +49,7 @@ def add_resources(parser: argparse.ArgumentParser, names: str) -> None:
     parser.add_argument(
         "kind",
         type=_kind,
-        choices=KINDS,
+        choices=tuple(KINDS),
         help="of what: a topic, a broker, all brokers (broker-defaults), the log levels of a "
         "broker, a group, or a subscription to the metrics of clients",
     )
