@@ -1,4 +1,4 @@
-"""`kafka-fast configs`, `topics alter` and `topics offsets` on real Kafka, as on the page."""
+"""`configs`, `topics alter` and `topics offsets` on real Kafka, as on command-line.md."""
 
 from __future__ import annotations
 

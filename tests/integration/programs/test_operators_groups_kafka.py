@@ -1,4 +1,4 @@
-"""`kafka-fast groups` on real Kafka: a group's life, and the page's examples word by word."""
+"""`kafka-fast groups` on real Kafka, with the examples of command-line.md word by word."""
 
 from __future__ import annotations
 

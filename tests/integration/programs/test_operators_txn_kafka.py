@@ -1,4 +1,4 @@
-"""`kafka-fast txn` on real Kafka: a transaction of confluent's producer, and one that hangs."""
+"""`kafka-fast txn` on real Kafka, with the examples of command-line.md about one that hangs."""
 
 from __future__ import annotations
 

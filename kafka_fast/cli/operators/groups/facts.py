@@ -11,8 +11,7 @@ from kafka_fast.values import Value
 
 if TYPE_CHECKING:
     from kafka_fast import Admin
-    from kafka_fast.admin import AdminResult, MemberDescription
-    from kafka_fast.control.admin.types.groups.streams import StreamsMemberDescription
+    from kafka_fast.admin import AdminResult, MemberDescription, StreamsMemberDescription
 
 _UNKNOWN = "Unknown"
 
@@ -89,10 +88,10 @@ def describe(
     group of consumers has this name.
     """
     names = list(dict.fromkeys(group_ids))
-    found: dict[str, GroupFacts] = {}
-    errors = _described(admin.describe_consumer_groups, names, found, None)
+    groups: dict[str, GroupFacts] = {}
+    errors = _described(admin.describe_consumer_groups, names, groups, None)
     others = [name for name in names if isinstance(errors.get(name), UsageError)]
-    errors |= _described(admin.describe_classic_groups, others, found, "Classic")
+    errors |= _described(admin.describe_classic_groups, others, groups, "Classic")
     for call, type_name in (
         (admin.describe_share_groups, "Share"),
         (admin.describe_streams_groups, "Streams"),
@@ -100,20 +99,20 @@ def describe(
         absent = [
             name
             for name in names
-            if name not in found and isinstance(errors.get(name), GroupIdNotFound)
+            if name not in groups and isinstance(errors.get(name), GroupIdNotFound)
         ]
         # An older broker has no such groups: then the first error stays.
-        _described(call, absent, found, type_name)
+        _described(call, absent, groups, type_name)
     return (
-        {name: found[name] for name in names if name in found},
-        {name: errors[name] for name in names if name not in found},
+        {name: groups[name] for name in names if name in groups},
+        {name: errors[name] for name in names if name not in groups},
     )
 
 
 def _described(
     call: Callable[[list[str]], AdminResult[str, Any]],
     names: list[str],
-    found: dict[str, GroupFacts],
+    groups: dict[str, GroupFacts],
     type_name: str | None,
 ) -> dict[str, KafkaError]:
     """Add what one API knows of these groups; return why it does not know the others."""
@@ -121,7 +120,7 @@ def _described(
         return {}
     result = call(names)
     for name, group in result.succeeded.items():
-        found[name] = GroupFacts(
+        groups[name] = GroupFacts(
             name,
             type_name or group.type.value,
             told(group.state.value),

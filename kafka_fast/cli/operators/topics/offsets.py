@@ -87,9 +87,9 @@ def run(admin: Admin, args: argparse.Namespace) -> Report:
     )
     listed = admin.list_offsets(offsets, isolation_level=IsolationLevel(int(args.read_committed)))
     errors.update(listed.errors.items())
-    found = sorted(listed.succeeded.items())
+    places = sorted(listed.succeeded.items())
     return Report(
-        document={"partitions": [_entry(partition, at) for partition, at in found]},
+        document={"partitions": [_entry(partition, at) for partition, at in places]},
         table=ReportTable(
             COLUMNS,
             [
@@ -99,7 +99,7 @@ def run(admin: Admin, args: argparse.Namespace) -> Report:
                     None if at.timestamp_ms is None else iso_time(at.timestamp_ms),
                     at.leader_epoch,
                 )
-                for partition, at in found
+                for partition, at in places
             ],
         ),
         errors=errors,

@@ -1,11 +1,14 @@
 """`kafka-fast groups list`, `describe`, `delete` and `members`.
 
-`groups lag` is `lag`, and has its own tests. The embedded broker lists and deletes no groups.
+`groups lag` is `lag`, and has its own tests. The embedded broker lists and deletes no groups. What
+the page command-line.md shows of members is compared here, too.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,14 +24,12 @@ from kafka_fast.admin import (
     GroupType,
     MemberDescription,
     ShareGroupDescription,
-)
-from kafka_fast.cli.main import main
-from kafka_fast.control.admin.types.groups.streams import (
     StreamsGroupDescription,
     StreamsMemberDescription,
     StreamsTask,
     StreamsTasks,
 )
+from kafka_fast.cli.main import main
 from kafka_fast.errors import (
     CoordinatorNotAvailable,
     GroupIdNotFound,
@@ -37,6 +38,7 @@ from kafka_fast.errors import (
     UsageError,
 )
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
+from tests.documentation.pages import blocks
 from tests.unit.cli.operators.scripted_admin import ScriptedAdmin, of_nodes, replace_admin, result
 from tests.unit.cli.terminals import terminal
 from tests.waiting import eventually
@@ -249,6 +251,16 @@ def test_delete_asks(kafka: EmbeddedKafka) -> None:
 
 
 # ---- members ----
+
+
+def test_the_page(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
+    how = "elsewhere, tests/unit/cli/operators/test_groups.py"
+    commands, shown = (block.text for block in blocks("docs/command-line.md") if block.how == how)
+    with member(kafka, group_instance_id="billing-7"):
+        for command in commands.splitlines():
+            assert main([*command.split()[1:], "-b", kafka.bootstrap]) == 0
+    plain = [re.sub(" +", " ", text) for text in (capsys.readouterr().out, shown)]
+    assert fnmatch.fnmatchcase(plain[0], plain[1].replace("...", "*"))
 
 
 def test_members(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:

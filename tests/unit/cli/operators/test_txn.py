@@ -1,4 +1,7 @@
-"""`kafka-fast txn`: what it shows of a scripted client's answers, and when it asks."""
+"""`kafka-fast txn`: what it shows of a scripted client's answers, and when it asks.
+
+The page command-line.md has what `test_the_page` compares.
+"""
 
 from __future__ import annotations
 
