@@ -25,6 +25,7 @@ COMMANDS = {
     "groups": "kafka_fast.cli.operators.groups",
     "configs": "kafka_fast.cli.operators.configs",
     "txn": "kafka_fast.cli.operators.transactions",
+    "acls": "kafka_fast.cli.operators.acls",
     "lag": "kafka_fast.cli.lag",
     "check": "kafka_fast.cli.check",
     "broker": "kafka_fast.cli.broker",

@@ -50,6 +50,12 @@ SCRIPTS: Mapping[str, Mapping[str, str]] = {
     "kafka-groups": {"": "groups list"},
     "kafka-share-groups": _OF_OTHER_GROUPS,
     "kafka-streams-groups": _OF_OTHER_GROUPS,
+    "kafka-consumer-groups": {"": "lag"},
+    "kafka-acls": {
+        "--list": "acls list",
+        "--add": "acls create",
+        "--remove": "acls delete",
+        "": "acls --help",
     "kafka-broker-api-versions": {"": "check"},
     "kcat": {"-C": "consume", "-P": "produce", "-L": "topics describe", "": "--help"},
 }
@@ -59,6 +65,8 @@ Of several options that are given the first one here counts.
 """
 
 _SAME_AS = {"kafkacat": "kcat"}
+
+_OF_ACLS = {"--topic": "--topic ", "--group": "--group "}
 
 _NAMES: Mapping[str, Mapping[str, str]] = {
     **{f"groups {verb}": {"--group": ""} for verb in ("lag", "members", "describe", "delete")},
@@ -87,6 +95,9 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     },
     "groups reset": {"--group": "", "--topic": "--topic "},
     "consume": {"--topic": "", "-t": "", "--group": "-g "},
+    "acls list": _OF_ACLS,
+    "acls create": _OF_ACLS,
+    "acls delete": _OF_ACLS,
     "": {"--topic": "", "-t": ""},
 }
 """Command -> option whose value it takes, too -> what stands before the value there."""
