@@ -26,6 +26,8 @@ COMMANDS = {
     "configs": "kafka_fast.cli.operators.configs",
     "txn": "kafka_fast.cli.operators.transactions",
     "acls": "kafka_fast.cli.operators.acls",
+    "users": "kafka_fast.cli.operators.users",
+    "quotas": "kafka_fast.cli.operators.quotas",
     "lag": "kafka_fast.cli.lag",
     "check": "kafka_fast.cli.check",
     "broker": "kafka_fast.cli.broker",

@@ -105,7 +105,7 @@ def check_page(test: str, capsys: pytest.CaptureFixture[str]) -> None:
     for commands, shown in zip(texts[::2], texts[1::2], strict=True):
         told = ""
         for command in commands.replace("\\\n", " ").splitlines():
-            main(shlex.split(command)[1:])
+            main(shlex.split(command.partition(" <")[0])[1:])
             captured = capsys.readouterr()
             told += captured.out + captured.err
         assert re.sub(" +", " ", told) == re.sub(" +", " ", shown)
