@@ -28,6 +28,7 @@ COMMANDS = {
     "acls": "kafka_fast.cli.operators.acls",
     "users": "kafka_fast.cli.operators.users",
     "quotas": "kafka_fast.cli.operators.quotas",
+    "tokens": "kafka_fast.cli.operators.tokens",
     "lag": "kafka_fast.cli.lag",
     "check": "kafka_fast.cli.check",
     "broker": "kafka_fast.cli.broker",

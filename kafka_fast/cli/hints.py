@@ -56,6 +56,14 @@ SCRIPTS: Mapping[str, Mapping[str, str]] = {
         "--add": "acls create",
         "--remove": "acls delete",
         "": "acls --help",
+    },
+    "kafka-delegation-tokens": {
+        "--create": "tokens create",
+        "--renew": "tokens renew",
+        "--expire": "tokens expire",
+        "--describe": "tokens list",
+        "": "tokens --help",
+    },
     "kafka-broker-api-versions": {"": "check"},
     "kcat": {"-C": "consume", "-P": "produce", "-L": "topics describe", "": "--help"},
 }

@@ -18,7 +18,7 @@ from kafka_fast.admin import (
 )
 from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import EXISTS, outcome_text
-from kafka_fast.cli.frame.names import counted
+from kafka_fast.cli.frame.names import counted, principal
 from kafka_fast.cli.frame.nouns import Noun, Verb
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
@@ -89,7 +89,7 @@ def _add_resources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--principal",
         metavar="TYPE:NAME",
-        type=_principal,
+        type=principal,
         action="append",
         default=[],
         help="whom the rule is about, such as User:alice; User:*: everybody; may be repeated",
@@ -151,13 +151,6 @@ def _operation(text: str) -> AclOperation:
     return operation
 
 
-def _principal(text: str) -> str:
-    kind, colon, name = text.partition(":")
-    if not (kind and colon and name):
-        raise argparse.ArgumentTypeError(f"expected a principal such as User:alice, not {text!r}")
-    return text
-
-
 def _resources(args: argparse.Namespace) -> list[tuple[ResourceType, str]]:
     named = [(kind, name) for option, kind in _RESOURCES.items() for name in vars(args)[option]]
     if args.cluster:
@@ -181,13 +174,13 @@ def _filters(args: argparse.Namespace, pattern: PatternType) -> list[AclBindingF
         AclBindingFilter(
             kind,
             name,
-            principal,
+            who,
             operation,
             permission,
             host,
             unnamed if name is None else pattern,
         )
-        for (kind, name), principal, operation, host in product(
+        for (kind, name), who, operation, host in product(
             _resources(args) or anything,
             dict.fromkeys(args.principal) or [None],
             dict.fromkeys(args.operation) or [AclOperation.ANY],
@@ -284,7 +277,7 @@ def _new_rules(args: argparse.Namespace) -> Iterator[AclBinding]:
             raise UsageError(f"say {what}")
     if args.prefixed and args.cluster:
         raise UsageError("the cluster has no prefix: leave --prefixed out, or create it by itself")
-    for (kind, name), principal, operation, host in product(
+    for (kind, name), who, operation, host in product(
         resources,
         dict.fromkeys(args.principal),
         dict.fromkeys(args.operation),
@@ -293,7 +286,7 @@ def _new_rules(args: argparse.Namespace) -> Iterator[AclBinding]:
         yield AclBinding(
             kind,
             name,
-            principal,
+            who,
             operation,
             AclPermissionType.DENY if args.deny else AclPermissionType.ALLOW,
             host,

@@ -49,6 +49,7 @@ from kafka_fast.cli.main import main
         ("kafka-delete-records --offset-json-file f", "records delete"),
         ("kafka-acls --list --topic a", "acls list --topic a"),
         ("kafka-acls.sh --add --group g --cluster", "acls create --group g"),
+        ("kafka-delegation-tokens.sh --renew --hmac x", "tokens renew"),
         ("kcat -C -b b:1 -t a", "consume -b b:1 a"),
         ("kafkacat -P -t a", "produce a"),
         ("-L -b b:1", "topics describe -b b:1"),
