@@ -29,6 +29,8 @@ COMMANDS = {
     "users": "kafka_fast.cli.operators.users",
     "quotas": "kafka_fast.cli.operators.quotas",
     "tokens": "kafka_fast.cli.operators.tokens",
+    "cluster": "kafka_fast.cli.operators.cluster",
+    "elect": "kafka_fast.cli.operators.elect",
     "lag": "kafka_fast.cli.lag",
     "check": "kafka_fast.cli.check",
     "broker": "kafka_fast.cli.broker",

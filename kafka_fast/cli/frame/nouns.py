@@ -77,6 +77,7 @@ class Noun(Value):
             _add_verb(verbs, verb)
         for add_parser in self.also.values():
             add_parser(verbs)
+            add_verb(verbs, verb)
 
     def with_verb(self, argv: Sequence[str]) -> list[str]:
         """Return the arguments behind the noun, with the verb that is meant.
@@ -105,7 +106,8 @@ class Noun(Value):
         return [*arguments[:place], self.default, *arguments[place:]]
 
 
-def _add_verb(verbs: argparse._SubParsersAction[argparse.ArgumentParser], verb: Verb) -> None:
+def add_verb(verbs: argparse._SubParsersAction[argparse.ArgumentParser], verb: Verb) -> None:
+    """Add a verb to those of a noun, or to the commands if it needs no noun."""
     parser = verbs.add_parser(
         verb.name, help=verb.help, description=verb.description, epilog=verb.examples or None
     )

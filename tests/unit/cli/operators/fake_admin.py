@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -108,4 +107,6 @@ def check_page(test: str, capsys: pytest.CaptureFixture[str]) -> None:
             main(shlex.split(command.partition(" <")[0])[1:])
             captured = capsys.readouterr()
             told += captured.out + captured.err
-        assert re.sub(" +", " ", told) == re.sub(" +", " ", shown)
+        assert [line.split() for line in told.splitlines()] == [
+            line.split() for line in shown.splitlines()
+        ]
