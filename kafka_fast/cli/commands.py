@@ -31,6 +31,7 @@ COMMANDS = {
     "tokens": "kafka_fast.cli.operators.tokens",
     "cluster": "kafka_fast.cli.operators.cluster",
     "elect": "kafka_fast.cli.operators.elect",
+    "reassign": "kafka_fast.cli.operators.reassign",
     "lag": "kafka_fast.cli.lag",
     "check": "kafka_fast.cli.check",
     "broker": "kafka_fast.cli.broker",

@@ -58,6 +58,14 @@ SCRIPTS: Mapping[str, Mapping[str, str]] = {
         "": "acls --help",
     },
     "kafka-leader-election": {"": "elect"},
+    "kafka-reassign-partitions": {
+        "--generate": "reassign plan",
+        "--execute": "reassign run",
+        "--verify": "reassign status",
+        "--list": "reassign status",
+        "--cancel": "reassign cancel",
+        "": "reassign --help",
+    },
     "kafka-log-dirs": {"": "cluster log-dirs"},
     "kafka-metadata-quorum": {"": "cluster quorum"},
     "kafka-features": {"": "cluster features"},
@@ -80,6 +88,7 @@ Of several options that are given the first one here counts.
 _SAME_AS = {"kafkacat": "kcat"}
 
 _OF_ACLS = {"--topic": "--topic ", "--group": "--group "}
+_OF_PLANS = {"--reassignment-json-file": ""}
 
 _NAMES: Mapping[str, Mapping[str, str]] = {
     **{f"groups {verb}": {"--group": ""} for verb in ("lag", "members", "describe", "delete")},
@@ -109,6 +118,9 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     "groups reset": {"--group": "", "--topic": "--topic "},
     "consume": {"--topic": "", "-t": "", "--group": "-g "},
     "elect": {"--topic": "--topic "},
+    "reassign run": _OF_PLANS,
+    "reassign status": _OF_PLANS,
+    "reassign cancel": _OF_PLANS,
     "cluster": {},
     "cluster log-dirs": {},
     "cluster quorum": {},

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
+from kafka_fast import Admin, Producer
+from kafka_fast.admin import ConfigResource, ConfigResourceType
 from kafka_fast.cli.main import main
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.waiting import eventually
@@ -78,3 +82,55 @@ def test_elections(told: Told) -> None:
         assert [one["outcome"] for one in elected["partitions"]] == ["not_needed"] * 2
     absent = told("elect", "--preferred", "--partition", f"{topic}:7", status=1)
     assert absent["errors"][0]["partition"] == 7
+
+
+@pytest.mark.needs_kafka("2.4", "replicas are moved by this API")
+def test_replicas_move_and_come_back(
+    real_kafka_cluster: RealKafka, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = teller(real_kafka_cluster, capsys)
+    topic = f"reassigned-{uuid.uuid4().hex}"
+    told("topics", "create", topic, "--assignment", "0:1", "--assignment", "1:1")
+    with Producer(bootstrap_servers=real_kafka_cluster.bootstrap) as producer:
+        for _ in range(16):  # no codec makes this smaller
+            producer.send(topic, value=os.urandom(500_000), partition=0)
+    plan, before = str(tmp_path / "plan.json"), str(tmp_path / "before.json")
+
+    def throttles() -> dict[str, str | None]:
+        """Return what is left of throttles, on a broker and on the topic."""
+        resources = [
+            ConfigResource(ConfigResourceType.TOPIC, topic),
+            ConfigResource(ConfigResourceType.BROKER, "1"),
+        ]
+        with Admin(bootstrap_servers=real_kafka_cluster.bootstrap) as admin:
+            described = admin.describe_configs(resources)
+        return {
+            name: entry.value
+            for entries in described.values()
+            for name, entry in entries.items()
+            if "replication.throttled" in name and not entry.is_default and entry.value
+        }
+
+    exported = ["--export", plan, "--save-current", before]
+    told("reassign", "plan", topic, "--brokers", "2,3", *exported)
+    # Slower than the first fetch: this does not end by itself.
+    moving = told("reassign", "run", plan, "--throttle", "1000", "--yes")
+    assert [one["outcome"] for one in moving["partitions"]] == ["started"] * 2
+    assert len(throttles()) == 4
+    states = [one["state"] for one in told("reassign", "status", plan)["partitions"]]
+    assert states[0] == "moving"
+    cancelled = told("reassign", "cancel", plan, "--yes")
+    assert cancelled["partitions"][0] == {"topic": topic, "partition": 0, "outcome": "cancelled"}
+    eventually(lambda: throttles() == {}, "the end of the throttle")
+
+    moved = told("reassign", "run", plan, "--throttle", "100000000", "--wait", "--yes")
+    assert {one["outcome"] for one in moved["partitions"]} <= {"moved", "unchanged"}
+    assert throttles() == {}
+    (described,) = told("topics", "describe", topic)["topics"]
+    assert [one["replicas"] for one in described["partitions"]] == [[2], [3]]
+    states = [one["state"] for one in told("reassign", "status", plan)["partitions"]]
+    assert states == ["done", "done"]
+    assert told("reassign", "status", before, "--wait")["partitions"][0]["state"] == "different"
+    back = told("reassign", "run", before, "--wait", "--yes")
+    assert [one["outcome"] for one in back["partitions"]] == ["moved"] * 2
+    told("topics", "delete", topic, "--yes")

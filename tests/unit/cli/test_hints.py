@@ -51,6 +51,11 @@ from kafka_fast.cli.main import main
         ("kafka-acls.sh --add --group g --cluster", "acls create --group g"),
         ("kafka-delegation-tokens.sh --renew --hmac x", "tokens renew"),
         ("kafka-leader-election --election-type preferred --topic a", "elect --topic a"),
+        (
+            "kafka-reassign-partitions --execute --reassignment-json-file p.json",
+            "reassign run p.json",
+        ),
+        ("kafka-reassign-partitions.sh --list --bootstrap-server b:1", "reassign status -b b:1"),
         ("kafka-log-dirs.sh --describe --bootstrap-server b:1", "cluster log-dirs -b b:1"),
         ("kafka-metadata-quorum.sh --bootstrap-server b:1 describe", "cluster quorum -b b:1"),
         ("kafka-features describe", "cluster features"),

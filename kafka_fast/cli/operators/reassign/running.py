@@ -1,0 +1,201 @@
+"""`kafka-fast reassign run`."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka_fast import TopicPartition
+from kafka_fast.cli.frame.asking import is_confirmed
+from kafka_fast.cli.frame.changes import outcome_text
+from kafka_fast.cli.frame.names import counted, positive
+from kafka_fast.cli.frame.nouns import Verb
+from kafka_fast.cli.operators.reassign.files import read_assignment
+from kafka_fast.cli.operators.reassign.throttles import Move, set_throttles
+from kafka_fast.cli.operators.reassign.waiting import STAYS, end_throttles, wait_until_moved
+from kafka_fast.cli.showing.reports import Report
+from kafka_fast.cli.showing.standard_error import say
+from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
+from kafka_fast.errors import KafkaError, UnknownTopicOrPartition
+
+if TYPE_CHECKING:
+    from kafka_fast import Admin
+
+EXAMPLES = """examples:
+  kafka-fast reassign run plan.json --dry-run
+  kafka-fast reassign run plan.json --throttle 50000000 --wait
+  kafka-fast reassign run plan.json --yes
+"""
+
+COLUMNS = (
+    ReportColumn("TOPIC"),
+    ReportColumn("PARTITION", is_number=True),
+    ReportColumn("BEFORE"),
+    ReportColumn("AFTER"),
+    ReportColumn("OUTCOME"),
+)
+
+UNCHANGED = "unchanged"
+_LOOKS = 20
+"""How often brokers are asked whether they know the end of the moves, twice a second."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the file, and how to go about it."""
+    parser.add_argument("file", help="a plan, as reassign plan and Kafka's script write it")
+    parser.add_argument(
+        "--throttle",
+        metavar="BYTES",
+        type=positive,
+        help="most bytes a second that a broker sends or gets for the moves; it is removed at the "
+        "end of --wait",
+    )
+    parser.add_argument("--wait", action="store_true", help="until all partitions have moved")
+
+
+def run(admin: Admin, args: argparse.Namespace) -> Report | None:
+    """Begin the moves; look first what moves, and ask."""
+    plan = read_assignment(args.file)
+    errors: dict[Any, KafkaError] = {}
+    moves = _moves(admin, plan, errors)
+    outcomes = dict.fromkeys((one for one in plan if one not in errors), UNCHANGED)
+    moving = {one: moves[one] for one in moves if moves[one].before != moves[one].after}
+    if moving and not args.dry_run:
+        question = f"move {counted(len(moving), 'partition')}?"
+        if not is_confirmed(args, question, ReportTable(COLUMNS[:-1], _rows(moving))):
+            return None
+        outcomes |= _moved(admin, args, moving, errors)
+        outcomes = {one: outcome for one, outcome in outcomes.items() if one not in errors}
+    else:
+        outcomes.update(dict.fromkeys(moving, "moved"))
+    return _report(args, moves, outcomes, errors)
+
+
+def _moves(
+    admin: Admin, plan: Mapping[TopicPartition, tuple[int, ...]], errors: dict[Any, KafkaError]
+) -> dict[TopicPartition, Move]:
+    """Return what each partition of the plan has and gets; add what is not there to the errors."""
+    described = admin.describe_topics(dict.fromkeys(partition.topic for partition in plan))
+    replicas = {
+        TopicPartition(name, info.partition): info.replicas
+        for name, topic in described.succeeded.items()
+        for info in topic.partitions
+    }
+    for partition in plan:
+        if partition.topic in described.errors:
+            errors[partition] = described.errors[partition.topic]
+        elif partition not in replicas:
+            errors[partition] = UnknownTopicOrPartition(f"there is no partition {partition}")
+    return {one: Move(replicas[one], after) for one, after in plan.items() if one in replicas}
+
+
+def _moved(
+    admin: Admin,
+    args: argparse.Namespace,
+    moves: Mapping[TopicPartition, Move],
+    errors: dict[Any, KafkaError],
+) -> dict[TopicPartition, str]:
+    """Begin the moves, within a throttle if there is to be one; return the outcomes."""
+    topics = dict.fromkeys(partition.topic for partition in moves)
+    if args.throttle is not None:
+        failed = set_throttles(admin, moves, args.throttle)
+        if failed:
+            say("nothing moves, because the throttle could not be set")
+            errors |= failed | end_throttles(admin, topics)
+            return {}
+    try:
+        result = admin.alter_partition_reassignments({one: moves[one].after for one in moves})
+    except (KafkaError, KeyboardInterrupt):
+        if args.throttle is not None:  # nobody knows whether something moves
+            say(STAYS)
+        raise
+    errors |= result.errors
+    started = {one: moves[one] for one in result.succeeded}
+    if args.wait and started:
+        wait_until_moved(admin, started, is_throttled=args.throttle is not None)
+    if args.throttle is not None:
+        if args.wait or not started:
+            errors |= end_throttles(admin, topics)
+        else:
+            say(STAYS)
+    if not args.wait:
+        return dict.fromkeys(started, "started")
+    errors |= _strays(admin, started)
+    return dict.fromkeys(started, "moved")
+
+
+def _strays(admin: Admin, moves: Mapping[TopicPartition, Move]) -> dict[TopicPartition, KafkaError]:
+    """Return the partitions whose moves have ended elsewhere, because somebody gave them up."""
+    errors: dict[TopicPartition, KafkaError] = {}
+    for look in range(_LOOKS):
+        if look:  # brokers know it a little later than the controller
+            time.sleep(0.5)
+        errors = {}
+        plan = {one: move.after for one, move in moves.items()}
+        for one, move in _moves(admin, plan, errors).items():
+            if move.before != move.after:
+                brokers = ", ".join(map(str, move.before))
+                errors[one] = KafkaError(
+                    f"{one} has its replicas on {brokers}: somebody has given the move up"
+                )
+        if not errors:
+            break
+    return errors
+
+
+def _rows(moves: Mapping[TopicPartition, Move]) -> list[tuple[object, ...]]:
+    return [(*one, move.before, move.after) for one, move in moves.items()]
+
+
+def _report(
+    args: argparse.Namespace,
+    moves: Mapping[TopicPartition, Move],
+    outcomes: Mapping[TopicPartition, str],
+    errors: Mapping[Any, KafkaError],
+) -> Report:
+    return Report(
+        document={
+            "dry_run": args.dry_run,
+            "partitions": [
+                {
+                    "topic": one.topic,
+                    "partition": one.partition,
+                    "before": moves[one].before,
+                    "after": moves[one].after,
+                    "outcome": outcome,
+                }
+                for one, outcome in outcomes.items()
+            ],
+        },
+        table=ReportTable(
+            COLUMNS,
+            [
+                (
+                    *one,
+                    moves[one].before,
+                    moves[one].after,
+                    outcome
+                    if outcome == UNCHANGED
+                    else outcome_text(outcome, is_dry_run=args.dry_run),
+                )
+                for one, outcome in outcomes.items()
+            ],
+        ),
+        errors=errors,
+        noun="resource",
+    )
+
+
+RUN = Verb(
+    "run",
+    help="move replicas to the brokers of a plan",
+    description="Move partitions to the brokers that a file names. On a terminal it shows what "
+    "moves, and asks; elsewhere it needs --yes.",
+    add_arguments=add_arguments,
+    run=run,
+    examples=EXAMPLES,
+    changes=True,
+    asks=True,
+)
