@@ -50,7 +50,6 @@ SCRIPTS: Mapping[str, Mapping[str, str]] = {
     "kafka-groups": {"": "groups list"},
     "kafka-share-groups": _OF_OTHER_GROUPS,
     "kafka-streams-groups": _OF_OTHER_GROUPS,
-    "kafka-consumer-groups": {"": "lag"},
     "kafka-acls": {
         "--list": "acls list",
         "--add": "acls create",

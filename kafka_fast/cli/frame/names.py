@@ -59,6 +59,8 @@ def whole_number(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
         raise argparse.ArgumentTypeError(f"expected a number from 0 on, not {text!r}")
     return int(text)
+
+
 def principal(text: str) -> str:
     """Return a principal, which has a type: "User:alice"."""
     kind, colon, name = text.partition(":")

@@ -74,10 +74,9 @@ class Noun(Value):
         parser = commands.add_parser(self.name, help=self.help, description=self.description)
         verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
         for verb in self.verbs:
-            _add_verb(verbs, verb)
+            add_verb(verbs, verb)
         for add_parser in self.also.values():
             add_parser(verbs)
-            add_verb(verbs, verb)
 
     def with_verb(self, argv: Sequence[str]) -> list[str]:
         """Return the arguments behind the noun, with the verb that is meant.
