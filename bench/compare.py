@@ -6,8 +6,8 @@
 
 Each run is a process of its own (`end_to_end.py`, `consume.py`), contenders take turns within every
 round, and the tables hold the medians of the rounds. Slow contenders send and read less. The
-sections `micro`, `spark`, `connector` and `secure` are programs of their own, which print one JSON
-line for each row.
+sections `micro`, `spark`, `connector`, `secure`, `asyncio` and `admin` are programs of their own,
+which print one JSON line for each row.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PROXY_DELAY = 0.010
 MEMORY_SECONDS = 60.0
 STREAM_SECONDS = 120 if FULL else 30
 SECTIONS = ("null", "real", "latency", "wan", "hog", "memory", "consume", "micro", "spark",
-            "connector", "secure", "asyncio")  # fmt: skip
+            "connector", "secure", "asyncio", "admin")  # fmt: skip
 
 NULL_SECTIONS = ("null", "latency", "wan", "hog", "memory")  # against a null broker of each run
 
@@ -88,6 +88,7 @@ BENCH_OVERRIDES = {
 }
 BROKER_WARM_UP = 10_000_000
 SPARK_RECORDS = 3_000_000
+ADMIN_PROGRAMS = ("admin/describe_topics.py", "admin/group_lag.py", "admin/list_topics_command.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +328,9 @@ def run_programs(sections: list[str], results: Results, rounds: int) -> None:
     if "asyncio" in sections:
         command = ["loops/asyncio_clients.py", f"--rounds={rounds}"]
         run_program("asyncio", command, results, RUN_TIMEOUT * rounds)
+    if "admin" in sections:
+        for program in ADMIN_PROGRAMS:
+            run_program("admin", [program, "--json", f"--rounds={rounds}"], results)
 
 
 def run_program(

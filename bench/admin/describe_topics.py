@@ -1,45 +1,54 @@
-"""What it costs to describe a cluster of many partitions: CPU seconds, ours beside confluent's.
+"""What it costs to describe a cluster of many partitions: CPU and time, ours beside confluent's.
 
-    python bench/admin/describe_topics.py [--partitions 10000] [--rounds 7]
+    python bench/admin/describe_topics.py [--rounds 7] [--json]
 
-The broker is the embedded one, in a process of its own. Each contender is a process of its own as
-well, and they take turns; a round describes all topics, several times, and counts the CPU seconds
-of its own process (getrusage), without the start of the interpreter and without the connection.
-Prints one line for each, with the median of the rounds, and a last line of JSON.
+10,000 partitions on the embedded broker, which has no DescribeTopicPartitions, and 2,000 on real
+Kafka, which has it. The contender «by id» is `describe_topics(ids, by_id=True)`: one Metadata, so
+that the rest is what the pages cost.
+
+Each run is a process of its own, away from the broker's; the contenders take turns. A run describes
+all topics several times, without the start of the interpreter and without the connection.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import resource
-import statistics
-import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 
+from bench.admin.runs import MEASURE, Row, cost_of, run_elsewhere, show_runs
 from kafka_fast import Admin
 from kafka_fast.admin import NewTopic
 from kafka_fast.testing import EmbeddedKafka
+from kafka_fast.testing._kafka.real_kafka import RealKafka
 
 PARTITIONS_OF_A_TOPIC = 50
+EMBEDDED_TOPICS = 200
+REAL_TOPICS = 40
 CALLS = 5
-"""Of a round."""
+"""Of a run."""
 
 
-def cpu() -> float:
-    """Return the CPU seconds of this process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def ours(bootstrap: str) -> Callable[[], int]:
+def by_name(bootstrap: str) -> Callable[[], int]:
     """Return a call of kafka_fast that counts all partitions."""
     admin = Admin(bootstrap_servers=bootstrap)
     names = list(admin.list_topics())
 
     def describe() -> int:
         described = admin.describe_topics(names).raise_first()
+        return sum(len(topic.partitions) for topic in described.values())
+
+    return describe
+
+
+def by_id(bootstrap: str) -> Callable[[], int]:
+    """Return the same, with ids for names."""
+    admin = Admin(bootstrap_servers=bootstrap)
+    ids = [str(topic.topic_id) for topic in admin.list_topics().values()]
+
+    def describe() -> int:
+        described = admin.describe_topics(ids, by_id=True).raise_first()
         return sum(len(topic.partitions) for topic in described.values())
 
     return describe
@@ -60,52 +69,41 @@ def confluent(bootstrap: str) -> Callable[[], int]:
     return describe
 
 
-CONTENDERS = {"kafka_fast": ours, "confluent-kafka": confluent}
+CONTENDERS = {"kafka_fast": by_name, "kafka_fast, by id": by_id, "confluent": confluent}
 
 
 def measure(contender: str, bootstrap: str, partitions: int) -> None:
-    """Print the CPU seconds of one call, in this process."""
+    """Print what one call costs, in this process."""
     describe = CONTENDERS[contender](bootstrap)
     assert describe() == partitions  # connects
-    began = cpu()
-    for _ in range(CALLS):
-        assert describe() == partitions
-    print((cpu() - began) / CALLS)
+    print(json.dumps(cost_of(describe, CALLS)))
 
 
-def run_process(contender: str, bootstrap: str, partitions: int) -> float:
-    """Measure in another process, and return the CPU seconds of one call."""
-    command = [sys.executable, __file__, "--measure", contender, bootstrap, str(partitions)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+def rows_of(rounds: int) -> Iterator[Row]:
+    """Compare the contenders on both brokers."""
+    with EmbeddedKafka() as embedded:
+        yield from _rows_on(embedded.bootstrap, "embedded broker", EMBEDDED_TOPICS, rounds)
+    with RealKafka() as kafka:
+        yield from _rows_on(kafka.bootstrap, "Apache Kafka", REAL_TOPICS, rounds)
 
 
-def main() -> None:
-    """Compare the contenders."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--partitions", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.measure:
-        contender, bootstrap, partitions = args.measure
-        measure(contender, bootstrap, int(partitions))
-        return
-    topics = args.partitions // PARTITIONS_OF_A_TOPIC
-    seconds: dict[str, list[float]] = {name: [] for name in CONTENDERS}
-    with EmbeddedKafka() as kafka:
-        with Admin(bootstrap_servers=kafka.bootstrap) as admin:
-            names = [NewTopic(f"t-{number}", PARTITIONS_OF_A_TOPIC) for number in range(topics)]
-            admin.create_topics(names).raise_first()
-        for _ in range(args.rounds):
-            for contender, rounds in seconds.items():
-                count = topics * PARTITIONS_OF_A_TOPIC
-                rounds.append(run_process(contender, kafka.bootstrap, count))
-    medians = {name: statistics.median(rounds) for name, rounds in seconds.items()}
-    for name, median in medians.items():
-        print(f"{name:16} {median * 1000:8.1f} ms of CPU for {args.partitions} partitions")
-    ratio = medians["kafka_fast"] / medians["confluent-kafka"]
-    print(json.dumps({"seconds": medians, "ratio": round(ratio, 3)}))
+def _rows_on(bootstrap: str, where: str, topics: int, rounds: int) -> Iterator[Row]:
+    names = [f"t-{number}" for number in range(topics)]
+    partitions = topics * PARTITIONS_OF_A_TOPIC
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        new_topics = [NewTopic(name, PARTITIONS_OF_A_TOPIC, 1) for name in names]
+        admin.create_topics(new_topics).raise_first()
+        admin.wait_until_topics_visible(names)
+    scenario = f"describe {partitions:,} partitions, {where}"
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(rounds):
+            for contender in CONTENDERS:
+                row = run_elsewhere(__file__, folder, contender, bootstrap, partitions)
+                yield {"contender": contender, "scenario": scenario, **row}
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == [MEASURE]:
+        measure(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    else:
+        sys.exit(show_runs(__doc__, rows_of, 7))

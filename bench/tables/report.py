@@ -51,6 +51,10 @@ COLUMNS = {
     "collection_max_us": ("longest garbage collection in a turn, CPU µs", 1.0, 0),
     "kf_tls_cpu_ms": ("kf-tls, CPU ms", 1.0, 0),
     "late_ms": ("the most that it was late, ms", 1.0, 1),
+    "call_cpu_ms": ("client CPU ms", 1.0, 1),
+    "call_ms": ("ms", 1.0, 1),
+    "round_trips": ("requests, each after an answer", 1.0, 0),
+    "requests": ("requests", 1.0, 0),
 }
 SECTIONS = {
     "null": "Throughput against the null broker",
@@ -72,6 +76,7 @@ SECTIONS = {
     "secure": "TLS 1.3 with AES-GCM",
     "asyncio": "asyncio, null broker",
     "asyncio real": "asyncio, Apache Kafka",
+    "admin": "Administration: what one call, or one command, takes",
 }
 METHOD = """\
 Method: values of 100 bytes unless said, 1000 distinct ones in turn (codecs: 50,000); each run a
@@ -108,6 +113,9 @@ asyncio: «in order»: 10,000 records are sent, then their handles are awaited o
 every 5 ms runs in the loop of clients that send and read 1,000,000 records, with the broker frozen
 for 5 s in between and max.block.ms={max_block_ms}, and at the same time in a process with idle
 clients.
+Administration: topics of 50 partitions; «by id» asks for Metadata alone, the row above for pages if
+the broker has them. Requests are counted without the handshakes of new connections. A process is
+timed from its start to its end; its broker is the embedded one.
 """
 
 

@@ -67,6 +67,7 @@ def targets(results: Results, *, is_whole: bool = True) -> list[Target]:
         _connector_targets(results),
         _secure_targets(results),
         _asyncio_targets(results),
+        _admin_targets(results),
     )
     return [
         target
@@ -333,6 +334,28 @@ def _asyncio_targets(results: Results) -> list[Target]:
                late[0], MAX_BLOCK_MS / 20),
         Target("asyncio, loop's longest block: 20 ms beyond that beside idle clients", "ms",
                late[0], _plus(late[1], 20)),
+    ]  # fmt: skip
+
+
+def _admin_targets(results: Results) -> list[Target]:
+    def get(scenario: str, metric: str, who: str = OURS) -> float | None:
+        return results.get("admin", scenario, who, metric)
+
+    many = "describe 10,000 partitions, embedded broker"
+    fewer = "describe 2,000 partitions, Apache Kafka"
+    lag, command = "lag of 200 groups × 50 partitions, new client", "list 50 topics, a process"
+    cpu, time = "call_cpu_ms", "call_ms"
+    return [
+        *(
+            Target(f"{scenario}: CPU, 1/3 of confluent", "CPU ms", get(scenario, cpu),
+                   _times(get(scenario, cpu, CONFLUENT), 1 / 3))
+            for scenario in (many, fewer)
+        ),
+        Target(f"{fewer}: CPU, 1.3 × by id", "CPU ms", get(fewer, cpu),
+               _times(get(fewer, cpu, f"{OURS}, by id"), 1.3)),
+        Target(f"{lag}: requests, each after an answer", "requests", get(lag, "round_trips"), 10),
+        Target(f"{command}: time, 1.3 × confluent", "ms", get(command, time),
+               _times(get(command, time, CONFLUENT), 1.3)),
     ]  # fmt: skip
 
 
