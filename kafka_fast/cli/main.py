@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -20,6 +21,23 @@ MISUSED = 2
 """The arguments or the configuration are wrong; argparse's status too."""
 INTERRUPTED = 130
 """Ctrl-C: 128 + SIGINT, as shells have it."""
+
+
+NEW_OBJECTS = 10_000
+"""How many make Python look for cycles: imports make many objects, and hardly any garbage."""
+
+
+def run_process() -> int:
+    """Run the command of this process, and return its exit status; the process must end then.
+
+    Without the two changes to Python's collector, a short command would spend a sixth of its time
+    on looking through what it has imported.
+    """
+    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
+    try:
+        return main()
+    finally:
+        gc.freeze()  # nothing of this is garbage before the memory is the system's again
 
 
 def main(argv: Sequence[str] | None = None) -> int:

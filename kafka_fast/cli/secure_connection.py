@@ -10,7 +10,6 @@ import argparse
 import getpass
 import os
 import sys
-from pathlib import Path
 
 from kafka_fast.config import own_key
 from kafka_fast.errors import ConfigError
@@ -114,6 +113,8 @@ def _set_password(args: argparse.Namespace, config: dict[str, object]) -> None:
     """Find the password of a user who has none in the properties."""
     names = {canonical(key): key for key in config}
     if args.password_file is not None:
+        from pathlib import Path  # takes 3 ms, which every command would wait for
+
         config.pop(names.get("sasl.password", ""), None)
         first, *_ = Path(args.password_file).read_text(encoding="utf-8").split("\n", 1)
         config["sasl.password"] = Secret(first.removesuffix("\r"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from kafka_fast import __version__
 from kafka_fast.cli import info
 from kafka_fast.cli.commands import COMMANDS
-from kafka_fast.cli.main import main
+from kafka_fast.cli.main import main, run_process
 from kafka_fast.config import KEYS
 from kafka_fast.errors import KafkaConnectionError, UsageError
 
@@ -25,6 +26,24 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"kafka-fast {__version__}\n"
+
+
+def test_a_process_ends_without_a_last_look_for_garbage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thresholds = gc.get_threshold()
+    monkeypatch.setattr(sys, "argv", ["kafka-fast", "config", "--no-such-option"])
+    try:
+        with pytest.raises(SystemExit) as caught:
+            run_process()
+        assert caught.value.code == 2
+        assert gc.get_freeze_count() > 0
+        monkeypatch.setattr(sys, "argv", ["kafka-fast", "config", "bootstrap.servers"])
+        assert run_process() == 0
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+    assert "bootstrap.servers" in capsys.readouterr().out
 
 
 def test_no_command_is_misuse(capsys: pytest.CaptureFixture[str]) -> None:
