@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_fast.cli.frame.nouns import Noun, Verb
-from kafka_fast.cli.showing.reports import Report
+from kafka_fast.cli.showing.reports import Report, error_name
 from kafka_fast.cli.showing.tables import Alarm, ReportColumn, ReportTable
 from kafka_fast.times import iso_time
 
@@ -246,7 +246,8 @@ def _dir_entry(node: int, path: str, log_dir: LogDir, topics: list[str]) -> dict
     return {
         "node": node,
         "directory": path,
-        "error": None if log_dir.error is None else str(log_dir.error),
+        "error": None if log_dir.error is None else error_name(log_dir.error),
+        "message": None if log_dir.error is None else str(log_dir.error),
         "cordoned": log_dir.is_cordoned,
         "total_bytes": log_dir.total_bytes,
         "usable_bytes": log_dir.usable_bytes,

@@ -40,7 +40,7 @@ NOT_NEEDED = "not needed"
 _PARTITION = re.compile(r"([A-Za-z0-9._-]+):([0-9]{1,9})")
 
 
-class Candidates(Value, frozen=False):
+class ElectionScope(Value, frozen=False):
     """The partitions that an election is about, and what is wrong with others."""
 
     infos: dict[TopicPartition, TopicPartitionInfo]
@@ -88,15 +88,15 @@ def run(admin: Admin, args: argparse.Namespace) -> Report | None:
 
     if args.unclean:
         check_can_ask(args)
-    candidates = _candidates(admin, args)
+    scope = _scope(admin, args)
     needed = {
         partition: info
-        for partition, info in candidates.infos.items()
+        for partition, info in scope.infos.items()
         if _is_needed(info, is_unclean=args.unclean)
     }
-    outcomes = dict.fromkeys(candidates.infos if _is_named(args) else needed, NOT_NEEDED)
+    outcomes = dict.fromkeys(scope.infos if _is_named(args) else needed, NOT_NEEDED)
     outcomes.update(dict.fromkeys(needed, "elected"))
-    errors = candidates.errors
+    errors = scope.errors
     if needed and not args.dry_run:
         if args.unclean and not is_confirmed(
             args,
@@ -111,14 +111,14 @@ def run(admin: Admin, args: argparse.Namespace) -> Report | None:
             else:
                 errors[partition] = error
                 del outcomes[partition]
-    return _report(args, candidates, outcomes)
+    return _report(args, scope, outcomes)
 
 
 def _is_named(args: argparse.Namespace) -> bool:
     return bool(args.topic or args.partition)
 
 
-def _candidates(admin: Admin, args: argparse.Namespace) -> Candidates:
+def _scope(admin: Admin, args: argparse.Namespace) -> ElectionScope:
     """Return the partitions that are named; all if none is.
 
     Raises:
@@ -146,7 +146,7 @@ def _candidates(admin: Admin, args: argparse.Namespace) -> Candidates:
             for partition, info in infos.items()
             if partition.topic in args.topic or partition in args.partition
         }
-    return Candidates(infos, errors)
+    return ElectionScope(infos, errors)
 
 
 def _is_needed(info: TopicPartitionInfo, *, is_unclean: bool) -> bool:
@@ -161,7 +161,7 @@ def _row(partition: TopicPartition, info: TopicPartitionInfo) -> tuple[object, .
 
 
 def _report(
-    args: argparse.Namespace, candidates: Candidates, outcomes: dict[TopicPartition, str]
+    args: argparse.Namespace, scope: ElectionScope, outcomes: dict[TopicPartition, str]
 ) -> Report:
     """Return what became of the partitions; leaders and replicas are those of before."""
     return Report(
@@ -171,8 +171,8 @@ def _report(
                 {
                     "topic": partition.topic,
                     "partition": partition.partition,
-                    "leader_before": candidates.infos[partition].leader,
-                    "replicas": candidates.infos[partition].replicas,
+                    "leader_before": scope.infos[partition].leader,
+                    "replicas": scope.infos[partition].replicas,
                     "outcome": outcome.replace(" ", "_"),
                 }
                 for partition, outcome in outcomes.items()
@@ -182,7 +182,7 @@ def _report(
             [*COLUMNS[:2], ReportColumn("BEFORE", is_number=True), *COLUMNS[3:]],
             [
                 (
-                    *_row(partition, candidates.infos[partition]),
+                    *_row(partition, scope.infos[partition]),
                     outcome
                     if outcome == NOT_NEEDED
                     else outcome_text(outcome, is_dry_run=args.dry_run),
@@ -190,7 +190,7 @@ def _report(
                 for partition, outcome in outcomes.items()
             ],
         ),
-        errors=candidates.errors,
+        errors=scope.errors,
         when_empty="no partition needs such an election",
     )
 

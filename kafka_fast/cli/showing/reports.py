@@ -86,12 +86,17 @@ def _document(report: Report) -> dict[str, object]:
         "errors": [
             {
                 **_item(key, report.noun),
-                "error": error.name if isinstance(error, BrokerError) else type(error).__name__,
+                "error": error_name(error),
                 "message": str(error),
             }
             for key, error in report.errors.items()
         ],
     }
+
+
+def error_name(error: KafkaError) -> str:
+    """Return Kafka's constant of an error, or the class of one of ours."""
+    return error.name if isinstance(error, BrokerError) else type(error).__name__
 
 
 def _item(key: Hashable, noun: str) -> dict[str, object]:

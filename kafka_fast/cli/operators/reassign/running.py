@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(admin: Admin, args: argparse.Namespace) -> Report | None:
-    """Begin the moves; look first what moves, and ask."""
+    """Start the moves; look first what moves, and ask."""
     plan = read_assignment(args.file)
     errors: dict[Any, KafkaError] = {}
     moves = _moves(admin, plan, errors)
@@ -97,7 +97,7 @@ def _moved(
     moves: Mapping[TopicPartition, Move],
     errors: dict[Any, KafkaError],
 ) -> dict[TopicPartition, str]:
-    """Begin the moves, within a throttle if there is to be one; return the outcomes."""
+    """Start the moves, within a throttle if there is to be one; return the outcomes."""
     topics = dict.fromkeys(partition.topic for partition in moves)
     if args.throttle is not None:
         failed = set_throttles(admin, moves, args.throttle)

@@ -118,7 +118,8 @@ def test_log_dirs(fake: FakeAdmin, capsys: pytest.CaptureFixture[str]) -> None:
         "lag": 3,
         "future": True,
     }
-    assert "broken" in second["error"]
+    assert second["error"] == "KAFKA_STORAGE_ERROR"
+    assert "the disk is broken" in second["message"]
     assert told["errors"][0]["node"] == 2
     assert main(["cluster", "log-dirs", "1", "2", "--replicas"]) == 1
     assert [line.split()[:3] for line in capsys.readouterr().out.splitlines()] == [

@@ -16,7 +16,7 @@ from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import counted, positive
 from kafka_fast.cli.frame.nouns import Noun, Verb
-from kafka_fast.cli.operators.passwords import read_secret
+from kafka_fast.cli.operators.access.passwords import read_secret
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
 from kafka_fast.errors import KafkaError, ResourceNotFound
@@ -103,7 +103,7 @@ def _mechanism(text: str) -> UserScramMechanism:
 def list_users(admin: Admin, args: argparse.Namespace) -> Report:
     """Return which users have which credentials."""
     described = admin.describe_user_scram_credentials(dict.fromkeys(args.user) or None)
-    users = sorted(described.succeeded.items())
+    users = [(user, _ordered(some)) for user, some in sorted(described.succeeded.items())]
     return Report(
         document={
             "users": [
@@ -144,7 +144,7 @@ def delete_users(admin: Admin, args: argparse.Namespace) -> Report | None:
     chosen: dict[str, list[ScramCredentialInfo]] = {}
     for user, credentials in described.succeeded.items():
         names = args.mechanism or list(_MECHANISMS.values())
-        some = [one for one in credentials if one.mechanism in names]
+        some = [one for one in _ordered(credentials) if one.mechanism in names]
         if some:
             chosen[user] = some
         else:
@@ -189,6 +189,11 @@ def _changes(
         errors=errors,
         noun="user",
     )
+
+
+def _ordered(credentials: Iterable[ScramCredentialInfo]) -> list[ScramCredentialInfo]:
+    """Return credentials by mechanism: brokers have no order of theirs."""
+    return sorted(credentials, key=lambda one: one.mechanism)
 
 
 def _rows(credentials: Mapping[str, Iterable[ScramCredentialInfo]]) -> list[tuple[object, ...]]:

@@ -14,7 +14,7 @@ from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import principal
 from kafka_fast.cli.frame.nouns import Noun, Verb
-from kafka_fast.cli.operators.passwords import read_secret
+from kafka_fast.cli.operators.access.passwords import read_secret
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
 from kafka_fast.errors import DelegationTokenNotFound
