@@ -254,7 +254,7 @@ def test_delete_asks(kafka: EmbeddedKafka) -> None:
 
 
 def test_the_page(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
-    how = "elsewhere, tests/unit/cli/operators/test_groups.py"
+    how = "elsewhere, tests/unit/cli/operators/groups/test_groups.py"
     commands, shown = (block.text for block in blocks("docs/command-line.md") if block.how == how)
     with member(kafka, group_instance_id="billing-7"):
         for command in commands.splitlines():
