@@ -10,16 +10,23 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_fast import TopicPartition
-from kafka_fast.cli.connection import add_connection, group_id, reader_configuration
+from kafka_fast.cli.connection import add_connection, configuration, group_id
 from kafka_fast.cli.showing.standard_error import say
-from kafka_fast.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartition, UsageError
+from kafka_fast.errors import (
+    GroupIdNotFound,
+    KafkaError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
+    UsageError,
+)
 
 if TYPE_CHECKING:
-    from kafka_fast.consumer.group.observer import GroupObserver
+    from kafka_fast import Admin
+    from kafka_fast.admin import GroupLag, PartitionLag
 
 REBALANCE_WAIT = 5.0
 """Seconds for which a rebalancing group is asked again: its subscriptions are not known then."""
@@ -30,6 +37,7 @@ EXAMPLES = """examples:
 """
 
 _ASK_AGAIN = 0.1
+_REBALANCING = ("PREPARING_REBALANCE", "COMPLETING_REBALANCE")
 _FAILED = 1
 _HEAD = ("TOPIC", "PARTITION", "COMMITTED", "END", "LAG")
 
@@ -80,96 +88,97 @@ class Row(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each partition and one for all; return 1 if there is nothing to print."""
-    from kafka_fast.consumer.group.observer import GroupObserver
+    from kafka_fast import Admin
 
     if not args.group:
         raise UsageError("the group has no name")
-    config = reader_configuration(args)
-    config["group.id"] = group_id(config, args.group)
-    observer = GroupObserver(config)
-    with observer:
-        state, subscribed = _subscriptions(observer, args.group, bool(args.topic))
-        committed = {
-            partition: at.offset for partition, at in observer.committed().items() if at is not None
-        }
-        if args.topic:
-            committed = {
-                partition: at
-                for partition, at in committed.items()
-                if partition.topic in args.topic
-            }
-        topics = set(args.topic) or {partition.topic for partition in committed} | subscribed
-        if not topics:
-            say(f"group {args.group} has committed nothing, and has no members that subscribe")
-            return _FAILED
-        rows = _rows(observer, sorted(topics), committed, args.reset)
+    config = configuration(args, "consumer")
+    group_id(config, args.group)
+    with Admin(config) as admin:
+        lag = _group_lag(admin, args.group, args.topic)
+    if lag is None:
+        _say_nothing(args.group)
+        return _FAILED
+    _say_what_is_not_known(lag, are_named=bool(args.topic))
+    rows = [_row(one, args.reset) for one in lag.partitions]
     if not rows:
-        return _FAILED  # the reason was printed before
+        if not lag.topic_errors:
+            _say_nothing(args.group)
+        return _FAILED
     if args.output == "json":
-        _print_json(args.group, state, rows)
+        _print_json(args.group, _state(lag), rows)
     else:
         _print_table(rows, args.reset)
     return 0
 
 
-def _subscriptions(
-    observer: GroupObserver, group: str, are_named: bool
-) -> tuple[str | None, frozenset[str]]:
-    """Return the group's state, and its members' topics as far as they are known."""
-    deadline = time.monotonic() + (0.0 if are_named else REBALANCE_WAIT)
-    try:
-        while (
-            description := observer.description()
-        ).is_rebalancing and time.monotonic() < deadline:
-            time.sleep(_ASK_AGAIN)
-    except KafkaTimeoutError:
-        raise
-    except KafkaError as error:  # not authorized, for example
-        say(f"what the members of group {group} subscribe to is not known: {error}")
-        return None, frozenset()
-    if not description.exists and are_named:
-        say(f"there is no group {group} (yet)")
-    elif description.is_rebalancing and not are_named:
+def _group_lag(admin: Admin, group: str, topics: list[str]) -> GroupLag | None:
+    """Return the group's lag; None: it neither exists nor has committed anything.
+
+    A group that rebalances is asked again, unless topics are named.
+    """
+    deadline = time.monotonic() + (0.0 if topics else REBALANCE_WAIT)
+    while True:
+        try:
+            lag = admin.consumer_group_lag([group], topics=topics or None)[group]
+        except GroupIdNotFound:
+            return None
+        if lag.state.name not in _REBALANCING or time.monotonic() >= deadline:
+            return lag
+        time.sleep(_ASK_AGAIN)
+
+
+def _say_nothing(group: str) -> None:
+    say(f"group {group} has committed nothing, and has no members that subscribe")
+
+
+def _say_what_is_not_known(lag: GroupLag, *, are_named: bool) -> None:
+    """Say what is missing, and why.
+
+    Raises:
+        KafkaError: it could have been known, had a node answered in time.
+    """
+    error = lag.members_error
+    if isinstance(error, KafkaTimeoutError):
+        raise error
+    if isinstance(error, GroupIdNotFound):
+        if are_named:
+            say(f"there is no group {lag.group_id} (yet)")
+    elif error is not None:
+        say(f"what the members of group {lag.group_id} subscribe to is not known: {error}")
+    elif lag.state.name in _REBALANCING and not are_named:
         say(
-            f"group {group} is rebalancing: what its members subscribe to is not known now, and "
-            "topics of which it has committed nothing may be missing here"
+            f"group {lag.group_id} is rebalancing: what its members subscribe to is not known now, "
+            "and topics of which it has committed nothing may be missing here"
         )
-    return description.state, description.topics
+    committed = {one.partition.topic for one in lag.partitions if one.committed is not None}
+    for topic, topic_error in lag.topic_errors.items():
+        _raise_unless_absent(topic_error)
+        when = "any more, or it may not be seen" if topic in committed else None
+        say(f"there is no topic {topic!r} {when or '(yet), or it may not be seen'}")
+    for partition_error in lag.errors.values():
+        _raise_unless_absent(partition_error)
 
 
-def _rows(
-    observer: GroupObserver,
-    topics: Iterable[str],
-    committed: Mapping[TopicPartition, int],
-    reset: str,
-) -> list[Row]:
-    there = observer.topics(internal=True)
-    partitions: list[TopicPartition] = []
-    for topic in topics:
-        if topic in there:
-            partitions += _partitions(observer, topic)
-        else:
-            is_old = any(tp.topic == topic for tp in committed)
-            when = "any more, or it may not be seen" if is_old else "(yet), or it may not be seen"
-            say(f"there is no topic {topic!r} {when}")
-    firsts, ends = observer.beginning_offsets(partitions), observer.end_offsets(partitions)
-    rows = []
-    for partition in sorted({*partitions, *committed}):
-        first, end, at = firsts.get(partition), ends.get(partition), committed.get(partition)
-        start = at
-        if at is None:
-            start = first if reset == "earliest" else end
-        lag = None if start is None or end is None else max(0, end - start)
-        rows.append(Row(partition, first, at, end, lag))
-    return rows
+def _raise_unless_absent(error: KafkaError) -> None:
+    if not isinstance(error, (UnknownTopicOrPartition, TopicAuthorizationFailed)):
+        raise error
 
 
-def _partitions(observer: GroupObserver, topic: str) -> list[TopicPartition]:
-    try:
-        return [TopicPartition(topic, info.partition) for info in observer.partitions_for(topic)]
-    except UnknownTopicOrPartition:  # deleted since the topics were listed
-        say(f"there is no topic {topic!r} any more")
-        return []
+def _state(lag: GroupLag) -> str | None:
+    """Return Kafka's word; None: not known."""
+    if isinstance(lag.members_error, GroupIdNotFound):
+        return "Dead"
+    return None if lag.state.name == "UNKNOWN" else lag.state.value
+
+
+def _row(one: PartitionLag, reset: str) -> Row:
+    at = None if one.committed is None else one.committed.offset
+    lag = one.lag
+    if at is None and one.end is not None:
+        start = one.log_start if reset == "earliest" else one.end
+        lag = None if start is None else max(0, one.end - start)
+    return Row(one.partition, one.log_start, at, one.end, lag)
 
 
 def _print_table(rows: list[Row], reset: str) -> None:
