@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.consumer_control import ConsumerControl
 from kafka_fast.control.consumer.lookup import Found
-from kafka_fast.control.group.descriptions import GroupDescription
 from kafka_fast.control.group.group import Group
 from kafka_fast.errors import KafkaError, UsageError
 from kafka_fast.net.calls import Calls
@@ -107,17 +106,6 @@ class ConsumerQueries:
                 skips_unknown=skips_unknown,
             )
         )
-
-    def description(self, deadline: float) -> Steps[GroupDescription]:
-        """Return the coordinator's description of the group."""
-        group = self._group()
-        answer: Answer[GroupDescription] = Answer()
-        cancels: list[Callable[[], None]] = []
-        self._call(lambda now: cancels.append(group.descriptions.describe_group(answer.set)))
-        try:
-            return (yield from self._waits.wait(answer, deadline, "asking about the group"))
-        finally:
-            self._call(lambda now: _call_all(cancels))
 
     def _group(self) -> Group:
         if self._control.group is None:

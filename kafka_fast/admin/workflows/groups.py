@@ -13,6 +13,7 @@ from kafka_fast.admin.result import AdminResult, NodesResult
 from kafka_fast.admin.workflows.together import with_values
 from kafka_fast.control.admin.operation import OperationResults
 from kafka_fast.control.admin.operations.groups.descriptions import (
+    CLASSIC_CONSUMERS,
     DescribeClassicGroups,
     DescribeConsumerGroups,
 )
@@ -22,7 +23,6 @@ from kafka_fast.control.admin.types.groups.descriptions import (
     ConsumerGroupDescription,
 )
 from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupType
-from kafka_fast.control.group.descriptions import CLASSIC_CONSUMERS
 from kafka_fast.errors import (
     BrokerError,
     ErrorCode,

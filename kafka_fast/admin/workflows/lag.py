@@ -19,6 +19,7 @@ from kafka_fast.control.admin.operations.groups.committed import (
     ListGroupOffsets,
 )
 from kafka_fast.control.admin.operations.groups.descriptions import (
+    CLASSIC_CONSUMERS,
     DescribeClassicGroups,
     DescribeConsumerGroups,
 )
@@ -30,7 +31,6 @@ from kafka_fast.control.admin.types.groups.descriptions import (
 from kafka_fast.control.admin.types.groups.lag import GroupLag, PartitionLag
 from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupState, GroupType
 from kafka_fast.control.admin.types.offsets import IsolationLevel, ListedOffset, OffsetSpec
-from kafka_fast.control.group.descriptions import CLASSIC_CONSUMERS
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, fresh_copy
 from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.types import TopicPartition

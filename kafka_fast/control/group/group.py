@@ -20,7 +20,6 @@ from kafka_fast.control.group.committed import CommittedOffsets
 from kafka_fast.control.group.consumer_protocol.consumer_protocol_member import (
     ConsumerProtocolMember,
 )
-from kafka_fast.control.group.descriptions import Descriptions
 from kafka_fast.control.group.group_coordinator import GroupCoordinator
 from kafka_fast.control.group.member import (
     AssignWanted,
@@ -65,7 +64,6 @@ class Group:
             on_stale=self.member.handle_stale,
         )
         self.committed = CommittedOffsets(context, self.coordinator, lambda: self.member.identity)
-        self.descriptions = Descriptions(context, self.coordinator)
 
     def why_waiting_for_coordinator(self) -> Reason | None:
         """Return why the group's coordinator has not answered; None if that is not known.

@@ -21,7 +21,6 @@ from kafka_fast.control.admin.types.groups.descriptions import (
     ShareGroupDescription,
 )
 from kafka_fast.control.admin.types.groups.listings import GroupState, GroupType
-from kafka_fast.control.group.descriptions import CLASSIC_CONSUMERS
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.targets import CoordinatorKind, CoordinatorOfEach
@@ -38,6 +37,9 @@ from kafka_fast.types import TopicPartition
 
 GROUPS_PER_REQUEST = 100
 """More would make an answer that keeps the control thread from other work."""
+
+CLASSIC_CONSUMERS = "consumer"
+"""The protocol type of classic groups of consumers. Other types have other bytes."""
 
 FIRST_CLASSIC_WITH_OPERATIONS = 3
 
