@@ -52,12 +52,14 @@ def set_throttles(
     Args:
         admin: the client.
         moves: what is to move.
-        rate: bytes a second, of each broker that has or gets a replica.
+        rate: bytes a second, of each broker that has or gets a replica and is up: one that is down
+            sends nothing, and cannot be asked.
 
     Returns:
         What could not be set.
     """
-    brokers = {broker for move in moves.values() for broker in (*move.before, *move.after)}
+    up = {node.id for node in admin.describe_cluster().nodes}
+    brokers = {broker for move in moves.values() for broker in (*move.before, *move.after)} & up
     changes = {
         _broker(broker): [AlterConfigOp(name, str(rate)) for name in RATES]
         for broker in sorted(brokers)

@@ -246,6 +246,15 @@ def test_a_throttle_ends_with_the_moves(
     assert not cluster.is_throttled
 
 
+def test_a_broker_that_is_down_needs_no_throttle(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.replicas[ZERO] = (1, 9)
+    plan = write(tmp_path, (0, [1, 2]))
+    assert main(["reassign", "run", plan, "--yes", "--throttle", "1000"]) == 0
+    assert {str(one) for one in cluster.settings} == {"broker '1'", "broker '2'", "topic 'orders'"}
+
+
 def test_a_throttle_without_wait(
     cluster: Cluster, plan: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
