@@ -5,8 +5,8 @@ Thread: the caller's.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TypeVar
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeVar
 
 from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.result import AdminResult, NodesResult
@@ -72,6 +72,15 @@ class AdminSteps:
         if error is not None:
             raise fresh_copy(error)
         return results.values[ONLY]
+
+    @property
+    def client_id(self) -> str:
+        """The client's, for the log."""
+        return self._core.client_id
+
+    def no_results(self, keys: Iterable[K]) -> OperationResults[K, Any]:
+        """Return results without values, for a workflow that fills them in."""
+        return OperationResults(list(keys), client_id=self.client_id)
 
     def merge_nodes(
         self, operation: Operation[int, dict[K, V]], timeout: float | None

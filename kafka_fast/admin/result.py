@@ -112,9 +112,9 @@ class AdminResult(_Result[K, V_co]):
             KafkaError: the item has failed.
             KeyError: the call was not about this item.
         """
-        self._is_seen = True
         error = self._errors.get(key)
         if error is not None:
+            self._is_seen = True
             raise fresh_copy(error)
         return self._values[key]
 

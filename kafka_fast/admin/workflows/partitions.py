@@ -29,7 +29,7 @@ def elect_leaders(
         return (yield from steps.run_items(ElectLeaders(kind, partitions), timeout))
     operation = ElectAllLeaders(kind)
     elected = yield from steps.run_one(operation, timeout)
-    results: OperationResults[TopicPartition, None] = OperationResults(list(elected))
+    results: OperationResults[TopicPartition, None] = steps.no_results(elected)
     for partition, error in elected.items():
         if error is None:
             results.values[partition] = None

@@ -99,9 +99,10 @@ def reset_offsets(
         for error in committed.errors.values():
             raise fresh_copy(error)
         plan = yield from _planned(steps, group_id, to, scope, committed.values[group_id], deadline)
+    members = _members(described)
     if dry_run:
-        return plan
-    _refuse_members(group_id, described)
+        return replace(plan, members=members)
+    _refuse_members(group_id, members)
     plan.raise_first()
     operation = AlterGroupOffsets(group_id, plan.targets)
     results = yield from steps.results(operation, deadline)
@@ -141,14 +142,17 @@ def _description(steps: AdminSteps, group_id: str, deadline: float) -> Steps[Any
     raise fresh_copy(error)
 
 
-def _refuse_members(group_id: str, description: AnyDescription | None) -> None:
-    members = () if description is None else description.members
-    if not members:
-        return
-    names = [
+def _members(description: AnyDescription | None) -> tuple[str, ...]:
+    """Return who belongs to a group, in words for people."""
+    return tuple(
         f"{one.client_id} ({one.instance_id or one.member_id}) at {one.host.lstrip('/')}"
-        for one in members
-    ]
+        for one in (() if description is None else description.members)
+    )
+
+
+def _refuse_members(group_id: str, names: tuple[str, ...]) -> None:
+    if not names:
+        return
     raise broker_error(
         ErrorCode.NON_EMPTY_GROUP,
         f"{NAME}: group {group_id!r} has members, which would go on where they are: "

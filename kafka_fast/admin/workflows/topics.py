@@ -13,6 +13,7 @@ from typing import Any
 from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.admin.result import AdminResult
 from kafka_fast.control.admin.operation import ONLY, OperationResults
+from kafka_fast.control.admin.operations.groups.listings import names_of
 from kafka_fast.control.admin.operations.topic_pages import (
     AwaitTopics,
     DescribeTopicPage,
@@ -56,7 +57,7 @@ def describe_topics(
         topics, by_id=by_id, include_authorized_operations=include_authorized_operations
     )
     names = operation.items or []
-    results: OperationResults[str, TopicDescription] = OperationResults(list(names))
+    results: OperationResults[str, TopicDescription] = steps.no_results(names)
     if not by_id:
         pages = _Pages(names, results)
         yield from pages.describe_topics(
@@ -163,7 +164,7 @@ def wait_until_topics_visible(
         KafkaError: a topic cannot become visible.
     """
     deadline = steps.deadline(timeout)
-    names = list(dict.fromkeys(topics))
+    names = list(dict.fromkeys(names_of(topics, "the names of topics")))
     while names:
         try:
             results = yield from steps.results(

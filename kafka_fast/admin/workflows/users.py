@@ -39,6 +39,7 @@ def describe_credentials(
         result = yield from steps.run_items(DescribeUserScramCredentials(users), timeout)
         return result
     described = yield from steps.run_one(DescribeAllScramCredentials(), timeout)
+    described.client_id = steps.client_id
     return AdminResult(DescribeAllScramCredentials.name, described)
 
 
@@ -64,7 +65,7 @@ def alter_credentials(
         ]
 
     salted: list[list[SaltedAlteration]] = yield InThread(salt)
-    total: OperationResults[str, None] = OperationResults([])
+    total: OperationResults[str, None] = steps.no_results(())
     for alterations in salted or [[]]:
         operation = AlterUserScramCredentials(
             one for one in alterations if one.user not in total.errors

@@ -11,6 +11,7 @@ from kafka_fast.cli.frame.asking import add_yes, check_can_ask, is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import check_names, counted
 from kafka_fast.cli.frame.nouns import Verb, add_verb
+from kafka_fast.cli.operators.listed import real_errors
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import Alarm, ReportColumn, ReportTable
 from kafka_fast.errors import ElectionNotNeeded, KafkaError, UnknownTopicOrPartition
@@ -134,8 +135,8 @@ def _scope(admin: Admin, args: argparse.Namespace) -> ElectionScope:
         for info in topic.partitions
     }
     errors: dict[TopicPartition | str, KafkaError] = {}
-    if not is_all:  # a topic that was deleted since it was listed is no failure
-        errors.update(described.errors)
+    errors.update(real_errors(described.errors) if is_all else described.errors)
+    if not is_all:
         errors.update(
             (one, UnknownTopicOrPartition(f"there is no partition {one}"))
             for one in args.partition

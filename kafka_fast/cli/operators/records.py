@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast import TopicPartition
-from kafka_fast.cli.connection import reader_configuration
 from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import check_names, counted
@@ -55,7 +54,7 @@ class Cut(Value):
     beginning: int
     """Where the log begins now."""
     end: int
-    """Its high watermark, or its last stable offset."""
+    """Its high watermark."""
     offset: int
     """Where it is to begin."""
 
@@ -85,7 +84,7 @@ def run(admin: Admin, args: argparse.Namespace) -> Report | None:
     offsets = _offsets(args)
     errors: dict[TopicPartition, KafkaError] = {}
     if not args.yes or args.dry_run:
-        cuts, errors = _cuts(admin, args, offsets)
+        cuts, errors = _cuts(admin, offsets)
         if args.dry_run:
             return _plan(cuts, errors)
         if cuts and not _is_wanted(args, cuts):
@@ -142,10 +141,10 @@ def _plan_table(cuts: list[Cut]) -> ReportTable:
 
 
 def _cuts(
-    admin: Admin, args: argparse.Namespace, offsets: Mapping[TopicPartition, int]
+    admin: Admin, offsets: Mapping[TopicPartition, int]
 ) -> tuple[list[Cut], dict[TopicPartition, KafkaError]]:
     """Return what would be cut off the logs, and what is wrong with the other partitions."""
-    from kafka_fast import Consumer
+    from kafka_fast.admin import OffsetSpec
 
     described = admin.describe_topics(dict.fromkeys(partition.topic for partition in offsets))
     errors: dict[TopicPartition, KafkaError] = {}
@@ -158,11 +157,15 @@ def _cuts(
             errors[partition] = UnknownTopicOrPartition(f"there is no partition {partition}")
         else:
             there.append(partition)
-    with Consumer(reader_configuration(args)) as consumer:
-        firsts, ends = consumer.beginning_offsets(there), consumer.end_offsets(there)
+    firsts = admin.list_offsets(dict.fromkeys(there, OffsetSpec.EARLIEST))
+    ends = admin.list_offsets(dict.fromkeys(there, OffsetSpec.LATEST))  # the high watermarks
+    errors.update(firsts.errors.items())
+    errors.update(ends.errors.items())
     cuts = []
     for partition in there:
-        offset, end = offsets[partition], ends[partition]
+        if partition in errors:
+            continue
+        offset, end = offsets[partition], ends[partition].offset
         if offset > end:
             errors[partition] = PositionError(
                 f"{partition} ends at offset {end}, before {offset}",
@@ -171,7 +174,8 @@ def _cuts(
                 offset=offset,
             )
         else:
-            cuts.append(Cut(partition, firsts[partition], end, end if offset == END else offset))
+            first = firsts[partition].offset
+            cuts.append(Cut(partition, first, end, end if offset == END else offset))
     return cuts, errors
 
 

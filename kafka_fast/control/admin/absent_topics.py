@@ -80,6 +80,10 @@ class AbsentTopics:
             if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or self._is_beyond(partition):
                 absent[partition] = self._absent_until.get(partition, now + GETS_ROUND)
                 continue
+            is_unknown = not code and self._cluster.topic(partition.topic) is None
+            if is_unknown and partition in self._absent_until:
+                # Another operation has just asked anew about this topic. The wait goes on.
+                absent[partition] = self._absent_until[partition]
             settled = self._cluster.settled(partition.topic)
             if settled is not None and settled.error is not None:
                 self._fail(partition, settled.error, now)

@@ -115,8 +115,14 @@ class Operation(Call[K, V]):
             items: what is asked about; twice the same is asked once. None: all nodes.
             retry_on_quota: whether an item waits, and is sent again, while the cluster refuses it
                 for its quota on changes (KIP-599). Otherwise it fails.
+
+        Raises:
+            TypeError: one name is given where several are meant; its letters would be taken for
+                names.
         """
         super().__init__(target, timeout=NEVER)
+        if isinstance(items, (str, bytes)):
+            raise TypeError(f"{self.name}: a list or a set is meant, not the string {items!r}")
         self.items = None if items is None else list(dict.fromkeys(items))
         self._retries_on_quota = retry_on_quota
         self._results: OperationResults[K, V] = OperationResults(list(self.items or ()))

@@ -61,7 +61,7 @@ def test_the_first_error_is_raised_anew_each_time() -> None:
     assert AdminResult("count", good).raise_first()["a"] == 1
 
 
-@pytest.mark.parametrize("look", ["errors", "raise_first", "item", "nothing"])
+@pytest.mark.parametrize("look", ["errors", "raise_first", "bad item", "good item", "nothing"])
 def test_errors_that_nobody_looks_for_are_logged(
     look: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -74,13 +74,16 @@ def test_errors_that_nobody_looks_for_are_logged(
         case "raise_first":
             with pytest.raises(UsageError):
                 result.raise_first()
-        case "item":
-            assert result["a"] == 1
+        case "bad item":
+            with pytest.raises(UsageError):
+                result["c"]
+        case "good item":
+            assert result["a"] == 1  # says nothing of the others
     del result
     gc.collect()
     told = [record.getMessage() for record in caplog.records]
     text = "count: 1 of 3 failed, and nobody has looked for the errors: no c"
-    assert [text in line for line in told] == ([True] if look == "nothing" else [])
+    assert [text in line for line in told] == ([True] if look in ("nothing", "good item") else [])
 
 
 def test_what_nodes_answer_is_one_mapping() -> None:

@@ -25,10 +25,14 @@ def read_secret(file: str | None, what: str, *, is_new: bool = False) -> Secret:
         UsageError: it is empty, or the two differ.
     """
     if file is not None and file != STDIN:
-        text = Path(file).read_text(encoding="utf-8").partition("\n")[0].removesuffix("\r")
+        text = _first_line(file, what)
     elif file is None and sys.stdin is not None and sys.stdin.isatty():
-        text = getpass.getpass(f"{what}: ")
-        if is_new and text != getpass.getpass(f"{what} again: "):
+        try:
+            text = getpass.getpass(f"{what}: ")
+            again = getpass.getpass(f"{what} again: ") if is_new else text
+        except EOFError:
+            raise UsageError(f"no {what} was typed: nothing was changed") from None
+        if text != again:
             raise UsageError("the two differ: nothing was changed")
     else:
         line = "" if sys.stdin is None else sys.stdin.readline()
@@ -36,3 +40,11 @@ def read_secret(file: str | None, what: str, *, is_new: bool = False) -> Secret:
     if not text:
         raise UsageError(f"the {what} is empty")
     return Secret(text)
+
+
+def _first_line(file: str, what: str) -> str:
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:  # its text would show a part of the secret
+        raise UsageError(f"the {what} in {file} is no text in UTF-8") from None
+    return text.partition("\n")[0].removesuffix("\r")

@@ -51,7 +51,7 @@ _HMAC_COLUMN = ReportColumn("HMAC")
 _OUTCOME_COLUMN = ReportColumn("OUTCOME")
 
 _MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION = re.compile(r"(?:\d{1,9}[smhd])+")
+_DURATION = re.compile(r"(?:[0-9]{1,9}[smhd])+")
 _PART = re.compile(r"(\d+)([smhd])")
 
 

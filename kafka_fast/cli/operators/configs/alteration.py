@@ -160,15 +160,19 @@ def set_or_deleted(
 def _changes(args: argparse.Namespace) -> list[AlterConfigOp]:
     from kafka_fast.admin import AlterConfigOp, AlterConfigOpType
 
-    read = [
-        (key, Secret(Path(name).read_text(encoding="utf-8").removesuffix("\n")))
-        for key, name in args.set_from
-    ]
+    read = [(key, _text_of(name)) for key, name in args.set_from]
     return [
         *set_or_deleted([*args.set, *read], args.delete),
         *(AlterConfigOp(key, value, AlterConfigOpType.APPEND) for key, value in args.append),
         *(AlterConfigOp(key, value, AlterConfigOpType.SUBTRACT) for key, value in args.subtract),
     ]
+
+
+def _text_of(name: str) -> Secret:
+    try:
+        return Secret(Path(name).read_text(encoding="utf-8").removesuffix("\n"))
+    except UnicodeDecodeError:  # its text would show a part of the secret
+        raise UsageError(f"{name} is no text in UTF-8") from None
 
 
 ALTER = Verb(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast import TopicPartition
-from kafka_fast.errors import GroupIdNotFound, KafkaError, UsageError
+from kafka_fast.errors import GroupIdNotFound, KafkaError, UnsupportedVersionError, UsageError
 from kafka_fast.values import Value
 
 if TYPE_CHECKING:
@@ -101,8 +101,10 @@ def describe(
             for name in names
             if name not in groups and isinstance(errors.get(name), GroupIdNotFound)
         ]
-        # An older broker has no such groups: then the first error stays.
-        _described(call, absent, groups, type_name)
+        for name, error in _described(call, absent, groups, type_name).items():
+            # An older broker has no such groups: then the first error stays.
+            if not isinstance(error, (GroupIdNotFound, UnsupportedVersionError)):
+                errors[name] = error  # nobody knows whether the group is there
     return (
         {name: groups[name] for name in names if name in groups},
         {name: errors[name] for name in names if name not in groups},

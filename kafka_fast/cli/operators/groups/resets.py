@@ -16,7 +16,8 @@ from kafka_fast.cli.records.points import BEGINNING, END, Point, parse_duration,
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.standard_error import say
 from kafka_fast.cli.showing.tables import Alarm, ReportColumn, ReportTable
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import NonEmptyGroup, UsageError
+from kafka_fast.logs import some_of
 
 if TYPE_CHECKING:
     from kafka_fast import Admin
@@ -105,6 +106,14 @@ def run(admin: Admin, args: argparse.Namespace) -> Report | None:
         )
     if args.export is not None:
         Path(args.export).write_text(plan.to_json() + "\n", encoding="utf-8")
+    if plan.members:
+        text = (
+            f"group {plan.group_id} has members, which would go on where they are: "
+            f"{some_of(plan.members)}; stop them first"
+        )
+        if not args.dry_run:
+            raise NonEmptyGroup(text)
+        say(text)
     if args.dry_run:
         return _report(args, plan, plan.resets)
     if plan.errors:

@@ -74,7 +74,8 @@ def _of_entry(name: str, entry: Any) -> tuple[TopicPartition, tuple[int, ...]]:
             f"{name}: {json.dumps(entry)} is not as expected: topic, partition, and replicas, "
             "which are ids of brokers"
         )
-    if any(log_dir != "any" for log_dir in fields.get("log_dirs") or ()):
+    log_dirs = fields.get("log_dirs") or ()
+    if not isinstance(log_dirs, (list, tuple)) or any(log_dir != "any" for log_dir in log_dirs):
         raise UsageError(
             f"{name}: {topic}-{number} has log_dirs: kafka-fast moves replicas between brokers, "
             "and Admin.alter_replica_log_dirs between the directories of one"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafka_fast.cli.frame.names import check_names
 from kafka_fast.cli.frame.nouns import Verb
+from kafka_fast.cli.operators.listed import real_errors
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import Alarm, ReportColumn, ReportTable
 
@@ -69,7 +70,7 @@ def run(admin: Admin, args: argparse.Namespace) -> Report:
             COLUMNS,
             [_row(topic, partition) for topic, partitions in shown for partition in partitions],
         ),
-        errors=described.errors if args.topic else {},
+        errors=described.errors if args.topic else real_errors(described.errors),
         when_empty="there is no such partition"
         if is_filtered
         else "there is no topic that this client may see",

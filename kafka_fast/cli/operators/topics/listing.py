@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafka_fast.cli.frame.names import check_names
 from kafka_fast.cli.frame.nouns import Verb
+from kafka_fast.cli.operators.listed import real_errors
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
 
@@ -41,9 +42,7 @@ def run(admin: Admin, args: argparse.Namespace) -> Report:
     check_names(args.topic)
     names = args.topic or admin.list_topics(include_internal=args.internal)
     described = admin.describe_topics(names)
-    errors = described.errors
-    if not args.topic:
-        errors = {}  # a topic that was deleted since it was listed, or may not be described
+    errors = described.errors if args.topic else real_errors(described.errors)
     topics = [described.succeeded[name] for name in sorted(described.succeeded)]
     return Report(
         document={"topics": [_entry(topic) for topic in topics]},

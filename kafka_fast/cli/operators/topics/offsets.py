@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kafka_fast import TopicPartition
 from kafka_fast.cli.frame.names import check_names, whole_number
 from kafka_fast.cli.frame.nouns import Verb
+from kafka_fast.cli.operators.listed import real_errors
 from kafka_fast.cli.records.points import BEGINNING, END, Point, parse_point
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
@@ -80,8 +81,7 @@ def run(admin: Admin, args: argparse.Namespace) -> Report:
     place = args.at.time if isinstance(args.at, Point) else OffsetSpec[args.at]
     described = admin.describe_topics(args.topic or admin.list_topics())
     errors: dict[str | TopicPartition, KafkaError] = {}
-    if args.topic:
-        errors.update(described.errors)
+    errors.update(described.errors if args.topic else real_errors(described.errors))
     offsets: dict[TopicPartition, OffsetSpec | int | datetime] = dict.fromkeys(
         _chosen(described.succeeded, args, errors), place
     )

@@ -15,7 +15,14 @@ from kafka_fast.control.admin.types.users import (
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.targets import AnyNode, Controller
-from kafka_fast.errors import AuthenticationError, ErrorCode, KafkaError, UsageError, reworded
+from kafka_fast.errors import (
+    AuthenticationError,
+    ErrorCode,
+    KafkaError,
+    UsageError,
+    error_description,
+    reworded,
+)
 from kafka_fast.protocol.apis.security.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -121,7 +128,8 @@ class DescribeAllScramCredentials(Operation[str, OperationResults[str, Credentia
         for result in results:
             if result.error_code:
                 refusal = self.refusal(ONLY, result.error_code, result.error_message)
-                text = f"{self.api} of user {result.user!r}: {result.error_message}"
+                words = result.error_message or error_description(result.error_code)
+                text = f"{self.api} of user {result.user!r}: {words}"
                 described.errors[result.user] = reworded(refusal.error, text)
             else:
                 described.values[result.user] = _infos(result.credential_infos)

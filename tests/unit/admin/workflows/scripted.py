@@ -17,6 +17,8 @@ Ending = Callable[[Any], "dict[Any, Any] | KafkaError"]
 class ScriptedSteps(AdminSteps):
     """Carries nothing out."""
 
+    client_id = "scripted"
+
     def __init__(self, ending: Ending) -> None:
         self._ending = ending
         self.carried_out: list[Any] = []

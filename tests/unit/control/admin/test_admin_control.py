@@ -278,6 +278,27 @@ def test_partitions_that_are_absent_fail_after_a_while_and_the_others_do_not() -
     assert "DeleteRecords of nowhere-0: there is no topic 'nowhere'" in str(results.errors[nowhere])
 
 
+def test_operations_about_one_absent_topic_do_not_keep_each_other_waiting() -> None:
+    """Regression: each new one had the wait of the others begin anew."""
+    brokers = Deleting()
+    nowhere = TopicPartition("nowhere", 0)
+    began = brokers.machine.now
+    first, _ = brokers.machine.start(DeleteRecords({nowhere: 1}))
+    while not first:
+        brokers.machine.run(0.7)
+        brokers.machine.start(DeleteRecords({nowhere: 1}))
+    assert brokers.machine.now - began < GETS_ROUND + 1.5
+
+
+def test_one_name_is_not_taken_for_its_letters() -> None:
+    for make in (
+        lambda: DeleteTopics("ab", by_id=False, retry_on_quota=True),
+        lambda: DescribeTopics("ab", by_id=False, include_authorized_operations=False),
+    ):
+        with pytest.raises(TypeError, match="a list or a set is meant, not the string 'ab'"):
+            make()
+
+
 def test_a_topic_that_may_not_be_seen_fails_at_once() -> None:
     brokers = Deleting()
     brokers.machine.topic_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -137,6 +137,10 @@ class ResetPlan(Value):
     """The partitions that cannot be, or were not, reset."""
     is_applied: bool = False
     """Whether the offsets were committed, but for those in `errors`."""
+    members: tuple[str, ...] = ()
+    """The members of the group, for people: of a dry run. While there are any, nothing can be
+    reset.
+    """
 
     def raise_first(self) -> Self:
         """Raise the first error; return the plan if there is none."""

@@ -100,6 +100,28 @@ def test_a_typed_password(
     assert len(fake.calls) == 1
 
 
+def test_nothing_is_typed_or_what_is_no_text(
+    fake: FakeAdmin,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def end_of_input(question: str) -> str:
+        raise EOFError
+
+    on_a_terminal(monkeypatch, "")
+    monkeypatch.setattr(getpass, "getpass", end_of_input)
+    assert main(["users", "set", "alice"]) == 2
+    assert "was typed: nothing was changed" in capsys.readouterr().err
+    file = tmp_path / "password"
+    file.write_bytes(b"secret\xff")
+    assert main(["users", "set", "alice", "--new-password-file", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert "is no text in UTF-8" in told
+    assert "secret" not in told
+    assert fake.calls == []
+
+
 def test_no_password(
     fake: FakeAdmin, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

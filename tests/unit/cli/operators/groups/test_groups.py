@@ -33,6 +33,7 @@ from kafka_fast.cli.main import main
 from kafka_fast.errors import (
     CoordinatorNotAvailable,
     GroupIdNotFound,
+    KafkaTimeoutError,
     NonEmptyGroup,
     UnsupportedVersionError,
     UsageError,
@@ -301,3 +302,15 @@ def test_all_members(kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -
     assert main(words) == 0
     assert capsys.readouterr().err == "kafka-fast: group audit has no members\n"
     assert main(["groups", "members", "nobody", "-b", kafka.bootstrap]) == 1
+
+
+def test_a_group_that_could_not_be_looked_up_is_not_absent(
+    admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Regression: a timeout of one of the four questions was taken for its absence."""
+    absent = result({}, {"a": GroupIdNotFound("no such group")})
+    admin.answers["describe_consumer_groups"] = absent
+    admin.answers["describe_share_groups"] = result({}, {"a": KafkaTimeoutError("too late")})
+    admin.answers["describe_streams_groups"] = result({}, {"a": UnsupportedVersionError("old")})
+    assert main(["groups", "delete", "a", "--if-exists", "--dry-run"]) == 1
+    assert "too late" in capsys.readouterr().err

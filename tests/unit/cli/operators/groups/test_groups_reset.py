@@ -12,6 +12,7 @@ from kafka_fast import Admin, Consumer, TopicPartition
 from kafka_fast.cli.main import main
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.unit.cli.terminals import terminal
+from tests.waiting import eventually
 
 Run = Callable[..., int]
 PARTITION = TopicPartition("orders", 0)
@@ -143,3 +144,18 @@ def test_bad_arguments(run: Run, words: str) -> None:
     with pytest.raises(SystemExit) as caught:
         run(*words.split())
     assert caught.value.code == 2
+
+
+def test_a_group_with_members_is_refused_before_anybody_is_asked(
+    kafka: EmbeddedKafka, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Consumer(bootstrap_servers=kafka.bootstrap, group_id="audit", client_id="ada") as consumer:
+        consumer.subscribe(["orders"])
+        eventually(lambda: consumer.poll(0.02) or consumer.assignment())
+        assert run("--to", "latest", "--yes") == 1
+        told = capsys.readouterr()
+        assert "group audit has members, which would go on where they are: ada (" in told.err
+        assert run("--to", "latest", "--dry-run") == 0
+        told = capsys.readouterr()
+        assert "stop them first" in told.err
+    assert committed(kafka)[0] == 3

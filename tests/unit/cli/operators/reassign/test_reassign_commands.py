@@ -389,6 +389,10 @@ def test_misuse(words: list[str], cluster: Cluster, capsys: pytest.CaptureFixtur
             "a-0 has log_dirs",
         ),
         (
+            '{"partitions": [{"topic": "a", "partition": 0, "replicas": [1], "log_dirs": 5}]}',
+            "a-0 has log_dirs",
+        ),
+        (
             json.dumps({"partitions": [{"topic": "a", "partition": 0, "replicas": [1]}] * 2}),
             "a-0 is named twice",
         ),
