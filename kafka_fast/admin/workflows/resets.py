@@ -16,13 +16,13 @@ from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.admin.workflows.groups import AnyDescription, describe_groups
 from kafka_fast.admin.workflows.log_ends import BOTH_ENDS, KnownTopics, known_topics, look_up
 from kafka_fast.admin.workflows.together import run_together
+from kafka_fast.control.admin.arguments import names_of, partitions_of
 from kafka_fast.control.admin.operation import OperationResults
 from kafka_fast.control.admin.operations.groups.committed import (
     AlterGroupOffsets,
     CommittedByGroup,
     ListGroupOffsets,
 )
-from kafka_fast.control.admin.operations.groups.listings import names_of
 from kafka_fast.control.admin.types.groups.resets import (
     PartitionReset,
     ResetKind,
@@ -58,7 +58,9 @@ class ResetScope(Value):
     @classmethod
     def of(cls, topics: Iterable[str], partitions: Iterable[TopicPartition]) -> ResetScope:
         """Return the scope that a user has given."""
-        return cls(frozenset(names_of(topics, "the names of topics")), frozenset(partitions))
+        return cls(
+            frozenset(names_of(topics, "the names of topics")), frozenset(partitions_of(partitions))
+        )
 
 
 def reset_offsets(

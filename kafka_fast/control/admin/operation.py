@@ -23,6 +23,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
+from kafka_fast.control.admin.arguments import items_for
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
     MOVED,
@@ -117,13 +118,11 @@ class Operation(Call[K, V]):
                 for its quota on changes (KIP-599). Otherwise it fails.
 
         Raises:
-            TypeError: one name is given where several are meant; its letters would be taken for
-                names.
+            TypeError: an item is none.
+            UsageError: there can be no such item.
         """
         super().__init__(target, timeout=NEVER)
-        if isinstance(items, (str, bytes)):
-            raise TypeError(f"{self.name}: a list or a set is meant, not the string {items!r}")
-        self.items = None if items is None else list(dict.fromkeys(items))
+        self.items = items_for(target, items)
         self._retries_on_quota = retry_on_quota
         self._results: OperationResults[K, V] = OperationResults(list(self.items or ()))
         self._unanswered: set[K] = set()  # sent, and not answered yet

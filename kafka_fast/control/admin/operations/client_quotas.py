@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kafka_fast.control.admin.arguments import mapping_of
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.client_quotas import (
     ClientQuotaEntity,
@@ -134,8 +135,11 @@ class AlterClientQuotas(Operation[ClientQuotaEntity, None]):
         Raises:
             UsageError: an entity has no name or ANY, or a value is no number.
         """
+        quotas = mapping_of(quotas, "quotas")
         super().__init__(AnyNode(), quotas)
-        self._quotas = {entity: dict(values) for entity, values in quotas.items()}
+        self._quotas = {
+            entity: mapping_of(values, "the values of quotas") for entity, values in quotas.items()
+        }
         for entity, values in self._quotas.items():
             _check_entity(entity)
             _check_values(entity, values)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from kafka_fast._version import __version__
+from kafka_fast.control.admin.arguments import mapping_of, names_of
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.acls import operations_of
 from kafka_fast.control.admin.types.cluster import (
@@ -316,10 +317,13 @@ class UpdateFeatures(Operation[str, None]):
         Raises:
             UsageError: a feature has no name.
         """
-        if "" in updates:
+        self._updates = mapping_of(updates, "the levels of features")
+        if "" in self._updates:
             raise UsageError("a feature has a name")
-        super().__init__(Controller(), updates)
-        self._updates = dict(updates)
+        for update in self._updates.values():
+            if not isinstance(update, FeatureUpdate):
+                raise TypeError(f"a FeatureUpdate says which level a feature has, not {update!r}")
+        super().__init__(Controller(), names_of(self._updates, "the names of features"))
         self._validate_only = validate_only
 
     def unsupported(self, item: str, version: int) -> KafkaError | None:

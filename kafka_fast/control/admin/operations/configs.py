@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kafka_fast.control.admin.arguments import (
+    LAST_NUMBER,
+    checked_name,
+    checked_number,
+    mapping_of,
+)
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.configs import (
     AlterConfigOp,
@@ -101,6 +107,11 @@ def _check_resource(resource: ConfigResource) -> None:
     is_all_brokers = kind == ConfigResourceType.BROKER and not name
     if kind in OF_ONE_BROKER and not is_broker_id and not is_all_brokers:
         raise UsageError(f"{resource}: the name of a broker is its id, as text")
+    if kind in OF_ONE_BROKER and len(name) > len(str(LAST_NUMBER)):
+        raise UsageError(f"{resource}: brokers have no such id")
+    if kind in OF_ONE_BROKER and name:
+        checked_number(int(name), "the id of a broker")
+    checked_name(name, "the name of a resource")
 
 
 def _resource(resource_type: int, name: str) -> ConfigResource:
@@ -233,6 +244,7 @@ class IncrementalAlterConfigs(Operation[ConfigResource, None]):
         Raises:
             UsageError: a resource cannot be one, or a value is missing or no text.
         """
+        configs = mapping_of(configs, "changes")
         super().__init__(_target_of(configs), configs)
         self._ops = {resource: tuple(ops) for resource, ops in configs.items()}
         for resource, ops in self._ops.items():
@@ -279,6 +291,8 @@ class IncrementalAlterConfigs(Operation[ConfigResource, None]):
 def _check_op(resource: ConfigResource, op: AlterConfigOp) -> None:
     if not isinstance(op, AlterConfigOp):
         raise UsageError(f"{resource}: an AlterConfigOp says what changes, not {type(op).__name__}")
+    if not isinstance(op.op, AlterConfigOpType):
+        raise UsageError(f"{resource}: what becomes of {op.name!r} cannot be {op.op!r}")
     if (op.value is None) != (op.op == AlterConfigOpType.DELETE):
         needs = "takes no" if op.value is not None else "needs a"
         raise UsageError(f"{resource}: {op.op.name} of {op.name!r} {needs} value")
@@ -321,8 +335,12 @@ class AlterConfigs(Operation[ConfigResource, None]):
         Raises:
             UsageError: a resource cannot be one, or a value is no text.
         """
+        configs = mapping_of(configs, "settings")
         super().__init__(_target_of(configs), configs)
-        self._configs = {resource: dict(settings) for resource, settings in configs.items()}
+        self._configs = {
+            resource: mapping_of(settings, f"settings of {resource}")
+            for resource, settings in configs.items()
+        }
         for resource, settings in self._configs.items():
             for name, value in settings.items():
                 _check_value(resource, name, value)

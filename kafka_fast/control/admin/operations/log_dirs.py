@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from kafka_fast.control.admin.arguments import (
+    checked_number,
+    checked_partition,
+    mapping_of,
+    several,
+)
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.log_dirs import (
     LogDir,
@@ -116,7 +122,7 @@ class DescribeReplicaLogDirs(Operation[TopicPartitionReplica, ReplicaLogDirInfo]
 
     def __init__(self, replicas: Iterable[TopicPartitionReplica]) -> None:
         """Take the replicas."""
-        super().__init__(ReplicaBrokers(), replicas)
+        super().__init__(ReplicaBrokers(), _replicas_of(replicas))
 
     def build(self, items: Sequence[TopicPartitionReplica], version: int) -> DescribeLogDirsRequest:
         """Ask a broker for its replicas."""
@@ -151,6 +157,22 @@ class DescribeReplicaLogDirs(Operation[TopicPartitionReplica, ReplicaLogDirInfo]
             yield item, Done(ReplicaLogDirInfo(*now, *then))
 
 
+def _replicas_of(replicas: Iterable[TopicPartitionReplica]) -> list[TopicPartitionReplica]:
+    """Return replicas that a user has given.
+
+    Raises:
+        TypeError: one is none.
+        UsageError: there can be no such replica.
+    """
+    checked = several(replicas, "replicas")
+    for one in checked:
+        if not isinstance(one, TopicPartitionReplica):
+            raise TypeError(f"a replica is a TopicPartitionReplica, not {one!r}")
+        checked_partition((one.topic, one.partition))
+        checked_number(one.broker_id, "the id of a broker")
+    return checked
+
+
 def _partition(replica: TopicPartitionReplica) -> TopicPartition:
     return TopicPartition(replica.topic, replica.partition)
 
@@ -175,11 +197,11 @@ class AlterReplicaLogDirs(Operation[TopicPartitionReplica, None]):
         Raises:
             UsageError: a path is no text, or empty.
         """
-        for replica, path in replicas.items():
+        self._paths = mapping_of(replicas, "the paths of replicas")
+        for replica, path in self._paths.items():
             if not isinstance(path, str) or not path:
                 raise UsageError(f"{replica}: the path of a log directory is not {path!r}")
-        super().__init__(ReplicaBrokers(), replicas)
-        self._paths = dict(replicas)
+        super().__init__(ReplicaBrokers(), _replicas_of(self._paths))
 
     def build(
         self, items: Sequence[TopicPartitionReplica], version: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from kafka_fast.control.admin.arguments import mapping_of, partitions_of
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.partitions import ElectionType, PartitionReassignment
 from kafka_fast.control.metadata.metadata import by_topic
@@ -97,7 +98,7 @@ class ElectLeaders(Operation[TopicPartition, None]):
         Raises:
             UsageError: there is no such type of elections.
         """
-        super().__init__(Controller(), partitions)
+        super().__init__(Controller(), partitions_of(partitions))
         self._kind = _known_type(kind)
 
     def unsupported(self, item: TopicPartition, version: int) -> KafkaError | None:
@@ -208,10 +209,11 @@ class AlterPartitionReassignments(Operation[TopicPartition, None]):
         Raises:
             UsageError: a partition is to have no replica.
         """
+        reassignments = mapping_of(reassignments, "reassignments")
         for partition, replicas in reassignments.items():
             if replicas is not None and not replicas:
                 raise UsageError(f"{partition} needs a replica; None ends a move")
-        super().__init__(Controller(), reassignments)
+        super().__init__(Controller(), partitions_of(reassignments))
         self._replicas = {
             partition: None if replicas is None else list(replicas)
             for partition, replicas in reassignments.items()
@@ -283,7 +285,9 @@ class ListPartitionReassignments(Operation[str, dict[TopicPartition, PartitionRe
     def __init__(self, partitions: Iterable[TopicPartition] | None) -> None:
         """Take the partitions that may be moving; None: all."""
         super().__init__(Controller(), [ONLY])
-        self._partitions = None if partitions is None else list(dict.fromkeys(partitions))
+        self._partitions = (
+            None if partitions is None else list(dict.fromkeys(partitions_of(partitions)))
+        )
 
     def build(self, items: Sequence[str], version: int) -> ListPartitionReassignmentsRequest:
         """Ask for the moves."""

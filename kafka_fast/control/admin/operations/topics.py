@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from kafka_fast.control.admin.arguments import checked_name, mapping_of, names_of, several
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.acls import operations_of
 from kafka_fast.control.admin.types.topic_ids import topic_id_bytes, topic_id_text
@@ -66,6 +67,8 @@ FIRST_VERSION_WITH_IDS = 12
 FIRST_CREATE_WITH_DEFAULTS = 4
 FIRST_CREATE_WITH_CONFIGS = 5
 FIRST_DELETE_WITH_STATES = 6
+TOPICS = "the names of topics"
+"""What they are called in errors."""
 TOPICS_PER_REQUEST = 500
 """More would make an answer that keeps the control thread from other work."""
 
@@ -123,7 +126,7 @@ class DescribeTopics(Operation[str, TopicDescription]):
             by_id: the names are ids, as text.
             include_authorized_operations: whether to ask what this client may do with them.
         """
-        super().__init__(AnyNode(), topics)
+        super().__init__(AnyNode(), names_of(topics, TOPICS))
         self._ids = {text: topic_id_bytes(text) for text in self.items or ()} if by_id else {}
         self._by_id = by_id
         self._include_operations = include_authorized_operations
@@ -221,7 +224,10 @@ class CreateTopics(Operation[str, CreatedTopic]):
             UsageError: two topics have the same name, or one has assignments and numbers.
         """
         self._topics: dict[str, NewTopic] = {}
-        for topic in topics:
+        for topic in several(topics, "new topics"):
+            if not isinstance(topic, NewTopic):
+                raise TypeError(f"a NewTopic says which topic is new, not {topic!r}")
+            checked_name(topic.name, "the name of a topic")
             if topic.name in self._topics:
                 raise UsageError(f"two new topics are called {topic.name!r}")
             _check_numbers(topic)
@@ -317,7 +323,7 @@ class DeleteTopics(Operation[str, None]):
             by_id: the names are ids, as text.
             retry_on_quota: see `Operation`.
         """
-        super().__init__(Controller(), topics, retry_on_quota=retry_on_quota)
+        super().__init__(Controller(), names_of(topics, TOPICS), retry_on_quota=retry_on_quota)
         self._ids = {text: topic_id_bytes(text) for text in self.items or ()} if by_id else {}
         self._by_id = by_id
 
@@ -384,8 +390,9 @@ class CreatePartitions(Operation[str, None]):
             validate_only: whether to check only whether they could be added.
             retry_on_quota: see `Operation`.
         """
-        super().__init__(Controller(), partitions, retry_on_quota=retry_on_quota)
-        self._partitions = dict(partitions)
+        self._partitions = mapping_of(partitions, "numbers of partitions")
+        names = names_of(self._partitions, TOPICS)
+        super().__init__(Controller(), names, retry_on_quota=retry_on_quota)
         self._validate_only = validate_only
 
     def build(self, items: Sequence[str], version: int) -> CreatePartitionsRequest:
@@ -431,8 +438,8 @@ class DeleteRecords(Operation[TopicPartition, int]):
 
     def __init__(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Take the first offset that each partition keeps; -1: its high watermark."""
-        super().__init__(Leaders(), offsets)
-        self._offsets = dict(offsets)
+        self._offsets = mapping_of(offsets, "offsets")
+        super().__init__(Leaders(), self._offsets)
 
     def build(self, items: Sequence[TopicPartition], version: int) -> DeleteRecordsRequest:
         """Ask for the new starts."""

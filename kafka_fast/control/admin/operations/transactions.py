@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from kafka_fast.control.admin.arguments import names_of, partitions_of, several
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.transactions import (
     ProducerIdAndEpoch,
@@ -53,7 +54,7 @@ NO_SUCH_REPLICA = frozenset(
 
 
 def _check_ids(transactional_ids: Iterable[str]) -> list[str]:
-    ids = list(transactional_ids)
+    ids = names_of(transactional_ids, "transactional ids")
     if "" in ids:
         raise UsageError("a transactional id is not empty")
     return ids
@@ -95,10 +96,10 @@ class ListTransactions(Operation[int, dict[str, TransactionListing]]):
         if min_duration_ms is not None and min_duration_ms < 0:
             raise UsageError(f"a duration of {min_duration_ms} ms")
         # A state that this version has no name for may be given as text.
-        self._states = [str(getattr(state, "value", state)) for state in states]
+        self._states = [str(getattr(state, "value", state)) for state in several(states, "states")]
         if TransactionState.UNKNOWN.value in self._states:
             raise UsageError("brokers know no transactions in the state UNKNOWN")
-        self._producer_ids = list(producer_ids)
+        self._producer_ids = several(producer_ids, "the ids of producers")
         self._min_duration_ms = min_duration_ms
         self._pattern = pattern
 
@@ -258,7 +259,8 @@ class DescribeProducers(Operation[TopicPartition, tuple[ProducerState, ...]]):
         self, partitions: Iterable[TopicPartition], *, broker_id: int | None = None
     ) -> None:
         """Take the partitions, and who is asked; None: the leader of each."""
-        super().__init__(Leaders() if broker_id is None else OneNode(broker_id), partitions)
+        target = Leaders() if broker_id is None else OneNode(broker_id)
+        super().__init__(target, partitions_of(partitions))
         self._broker_id = broker_id
 
     def max_items(self, version: int) -> int:

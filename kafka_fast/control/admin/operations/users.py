@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NoReturn, TypeAlias
 
+from kafka_fast.control.admin.arguments import names_of
 from kafka_fast.control.admin.operation import ONLY, Operation, OperationResults
 from kafka_fast.control.admin.types.users import (
     ScramCredentialInfo,
@@ -65,7 +66,7 @@ class DescribeUserScramCredentials(Operation[str, Credentials]):
 
     def __init__(self, users: Iterable[str]) -> None:
         """Take the names of the users."""
-        super().__init__(AnyNode(), users)
+        super().__init__(AnyNode(), names_of(users, "the names of users"))
 
     def build(self, items: Sequence[str], version: int) -> DescribeUserScramCredentialsRequest:
         """Ask for the users."""

@@ -176,11 +176,11 @@ def test_an_api_that_the_brokers_lack_is_an_error_at_once() -> None:
     assert isinstance(results.errors["a"], UnsupportedVersionError)
 
 
-@pytest.mark.parametrize("bad", [3, None, b"bytes"])
-def test_a_name_that_is_no_string_is_the_users_fault(bad: Any) -> None:
+@pytest.mark.parametrize("bad", [3, b"bytes", "\udcff"])
+def test_what_cannot_be_sent_is_the_users_fault(bad: Any) -> None:
     brokers = Creating()
-    results = brokers.machine.results(create(NewTopic(bad, 1, 1)))
-    error = results.errors[bad]
+    results = brokers.machine.results(create(NewTopic("a", 1, 1, configs={"b": bad})))
+    error = results.errors["a"]
     assert isinstance(error, UsageError)
     assert "create_topics" in str(error)
     assert brokers.machine.results(create(NewTopic("a", 1, 1))).errors == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+from kafka_fast.control.admin.arguments import mapping_of, partitions_of
 from kafka_fast.control.admin.operation import Operation, OperationResults
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.metadata.metadata import by_topic
@@ -81,9 +82,10 @@ class ListGroupOffsets(Operation[str, CommittedByGroup]):
             groups: the partitions of each group; None: all that it has committed offsets of.
             require_stable: whether to wait for open transactions that commit offsets.
         """
+        groups = mapping_of(groups, "groups with their partitions")
         super().__init__(CoordinatorOfEach(CoordinatorKind.GROUP), groups)
         self._partitions = {
-            group_id: None if partitions is None else list(dict.fromkeys(partitions))
+            group_id: None if partitions is None else list(dict.fromkeys(partitions_of(partitions)))
             for group_id, partitions in groups.items()
         }
         self._require_stable = require_stable
@@ -209,7 +211,7 @@ class OffsetsOperation(Operation[TopicPartition, None]):
             group_id: the group.
             partitions: those whose offsets are changed.
         """
-        super().__init__(Coordinator(CoordinatorKind.GROUP, group_id), partitions)
+        super().__init__(Coordinator(CoordinatorKind.GROUP, group_id), partitions_of(partitions))
         self._group_id = group_id
 
     def describe(self, item: TopicPartition) -> str:
@@ -256,6 +258,7 @@ class AlterGroupOffsets(OffsetsOperation):
             TypeError: an offset is none.
             UsageError: an offset is negative.
         """
+        offsets = mapping_of(offsets, "offsets")
         super().__init__(group_id, offsets)
         self._offsets = {
             partition: at

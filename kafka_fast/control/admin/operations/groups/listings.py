@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
+from kafka_fast.control.admin.arguments import names_of, several
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupState, GroupType
 from kafka_fast.control.requests.call import AnswerSource
@@ -30,21 +31,6 @@ FIRST_LEAVE_WITH_MEMBERS = 3
 
 LONGEST_REASON = 255
 """Characters of a reason that brokers take."""
-
-
-def names_of(names: Iterable[str], what: str = "the ids of groups") -> list[str]:
-    """Return names that a user has given.
-
-    Args:
-        names: the names.
-        what: names them in an error.
-
-    Raises:
-        TypeError: one name is given where several are meant; its letters would be taken for names.
-    """
-    if isinstance(names, str):
-        raise TypeError(f"{what} are a list or a set, not the string {names!r}")
-    return list(names)
 
 
 class ListGroups(Operation[int, list[GroupListing]]):
@@ -74,8 +60,8 @@ class ListGroups(Operation[int, list[GroupListing]]):
             UsageError: a state or a type is none.
         """
         super().__init__(AllNodes(), None)
-        self._states = [GroupState(state) for state in states]
-        self._types = [GroupType(kind) for kind in types]
+        self._states = [GroupState(state) for state in several(states, "states")]
+        self._types = [GroupType(kind) for kind in several(types, "types")]
         self._protocol_types = frozenset(names_of(protocol_types, "protocol_types"))
         if GroupState.UNKNOWN in self._states or GroupType.UNKNOWN in self._types:
             raise UsageError("list_groups: brokers know no group of an unknown state or type")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
+from kafka_fast.control.admin.arguments import mapping_of, names_of, partitions_of
 from kafka_fast.control.admin.operation import Operation, OperationResults
 from kafka_fast.control.admin.operations.groups.committed import (
     GROUPS_PER_FETCH,
@@ -17,7 +18,6 @@ from kafka_fast.control.admin.operations.groups.committed import (
     checked_offset,
     of_partitions,
 )
-from kafka_fast.control.admin.operations.groups.listings import names_of
 from kafka_fast.control.admin.types.offsets import ShareGroupOffset
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
@@ -68,9 +68,10 @@ class ListShareGroupOffsets(Operation[str, ShareOffsets]):
         Args:
             groups: the partitions of each group; None: all that it has offsets of.
         """
+        groups = mapping_of(groups, "groups with their partitions")
         super().__init__(CoordinatorOfEach(CoordinatorKind.GROUP), groups)
         self._partitions = {
-            group_id: None if partitions is None else list(dict.fromkeys(partitions))
+            group_id: None if partitions is None else list(dict.fromkeys(partitions_of(partitions)))
             for group_id, partitions in groups.items()
         }
 
@@ -151,6 +152,7 @@ class AlterShareGroupOffsets(OffsetsOperation):
             TypeError: an offset is none.
             UsageError: an offset is negative.
         """
+        offsets = mapping_of(offsets, "offsets")
         super().__init__(group_id, offsets)
         self._offsets = {
             partition: checked_offset(offset, partition) for partition, offset in offsets.items()
