@@ -39,6 +39,18 @@ class AdminSteps:
         self._core = core
         self._settings = settings
 
+    def begin_call(self, timeout: float | None) -> float:
+        """Refuse a client that is closed, and return when a call that begins now must end.
+
+        Args:
+            timeout: seconds; None: default.api.timeout.ms.
+
+        Raises:
+            UsageError: the client is closed; or this is no timeout.
+        """
+        self._core.check_open()
+        return self.deadline(timeout)
+
     def deadline(self, timeout: float | None) -> float:
         """Return when a call must end; None: default.api.timeout.ms from now."""
         limit = self._settings.default_api_timeout if timeout is None else timeout_seconds(timeout)
@@ -54,7 +66,7 @@ class AdminSteps:
             UsageError: the client is closed.
             WakeupError: it was closed meanwhile.
         """
-        results = yield from self.results(operation, self.deadline(timeout))
+        results = yield from self.results(operation, self.begin_call(timeout))
         return AdminResult(operation.name, results)
 
     def run_one(self, operation: Operation[str, V], timeout: float | None) -> Steps[V]:
@@ -63,7 +75,7 @@ class AdminSteps:
         Raises:
             KafkaError: the operation has failed, or as in `run_items`.
         """
-        return (yield from self.run_one_until(operation, self.deadline(timeout)))
+        return (yield from self.run_one_until(operation, self.begin_call(timeout)))
 
     def run_one_until(self, operation: Operation[str, V], deadline: float) -> Steps[V]:
         """Do as `run_one`, for a workflow whose operations share a deadline."""
@@ -91,17 +103,22 @@ class AdminSteps:
             KafkaTimeoutError: the metadata named no node in time.
             KafkaError: as in `run_items`.
         """
-        results = yield from self.results(operation, self.deadline(timeout))
+        results = yield from self.results(operation, self.begin_call(timeout))
         merged: dict[K, V] = {}
         for answer in results.values.values():
             merged.update(answer)
         return NodesResult(operation.name, merged, results)
 
     def results(self, operation: Operation[K, V], deadline: float) -> Steps[OperationResults[K, V]]:
-        """Carry an operation out, and return its results. After an interruption it is given up."""
+        """Carry an operation out, and return its results. After an interruption it is given up.
+
+        Raises:
+            WakeupError: the client was closed since the call has begun.
+            KafkaError: as in `run_items`.
+        """
         core = self._core
-        core.check_open()
         core.check_lives()
+        core.waits.check_closed()
         answer: Answer[OperationResults[K, V]] = Answer()
         running: list[RunningOperation] = []
 
@@ -117,8 +134,8 @@ class AdminSteps:
         def missing() -> Reason | None:
             return running[0].missing() if running else None
 
-        core.call(begin)
         try:
+            core.call(begin)
             # Its items end at the deadline, each with the reason why it has no answer.
             results = yield from core.waits.wait(answer, NEVER, operation.name, missing=missing)
         except BaseException:

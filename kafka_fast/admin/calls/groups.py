@@ -53,7 +53,7 @@ class GroupCalls(AdminCalls):
         from kafka_fast.control.admin.operations.groups.listings import ListGroups
 
         operation = ListGroups(states=states, types=types, protocol_types=protocol_types)
-        deadline = self._steps.deadline(timeout)
+        deadline = self._steps.begin_call(timeout)
         return self._core.driver.run(workflows.list_groups(self._steps, operation, deadline))
 
     def describe_consumer_groups(
@@ -80,7 +80,7 @@ class GroupCalls(AdminCalls):
             self._steps,
             groups,
             include_authorized_operations=include_authorized_operations,
-            deadline=self._steps.deadline(timeout),
+            deadline=self._steps.begin_call(timeout),
         )
         return self._core.driver.run(described)
 
@@ -209,6 +209,9 @@ class GroupCalls(AdminCalls):
             group_id, member_ids=member_ids, instance_ids=instance_ids, reason=reason
         )
         removed = workflows.remove_members(
-            self._steps, operation, all_members=all_members, deadline=self._steps.deadline(timeout)
+            self._steps,
+            operation,
+            all_members=all_members,
+            deadline=self._steps.begin_call(timeout),
         )
         return self._core.driver.run(removed)

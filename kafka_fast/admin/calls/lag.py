@@ -46,7 +46,7 @@ class LagCalls(AdminCalls):
         """
         from kafka_fast.admin.workflows import lag as lags
 
-        deadline = self._steps.deadline(timeout)
+        deadline = self._steps.begin_call(timeout)
         lag = lags.consumer_group_lag(self._steps, groups, topics, deadline)
         return self._core.driver.run(lag)
 
@@ -94,6 +94,6 @@ class LagCalls(AdminCalls):
             to,
             ResetScope.of(topics, partitions),
             dry_run=dry_run,
-            deadline=self._steps.deadline(timeout),
+            deadline=self._steps.begin_call(timeout),
         )
         return self._core.driver.run(reset)

@@ -22,7 +22,7 @@ def describe_cluster(
         UnsupportedVersionError: the broker does not know what is asked for beyond the nodes.
         KafkaError: as in `AdminSteps.run_one`.
     """
-    deadline = steps.deadline(timeout)
+    deadline = steps.begin_call(timeout)
     operation = DescribeCluster(
         include_authorized_operations=include_authorized_operations,
         include_fenced_brokers=include_fenced_brokers,

@@ -27,7 +27,7 @@ def list_offsets_of_groups(
         operation: asks for the offsets.
         timeout: seconds; None: default.api.timeout.ms.
     """
-    results = yield from steps.results(operation, steps.deadline(timeout))
+    results = yield from steps.results(operation, steps.begin_call(timeout))
     by_group: dict[str, AdminResult[TopicPartition, V]] = {}
     for group_id, inner in results.values.items():
         # The client and the throttle time are those of the whole.

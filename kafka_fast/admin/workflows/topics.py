@@ -53,7 +53,25 @@ def describe_topics(
     Raises:
         KafkaError: as in `AdminSteps.run_items`.
     """
-    deadline = steps.deadline(timeout)
+    described = yield from describe_topics_until(
+        steps,
+        topics,
+        by_id=by_id,
+        include_authorized_operations=include_authorized_operations,
+        deadline=steps.begin_call(timeout),
+    )
+    return described
+
+
+def describe_topics_until(
+    steps: AdminSteps,
+    topics: Iterable[str],
+    *,
+    by_id: bool,
+    include_authorized_operations: bool,
+    deadline: float,
+) -> Steps[AdminResult[str, TopicDescription]]:
+    """Do as `describe_topics`, for a workflow whose operations share a deadline."""
     operation = DescribeTopics(
         topics, by_id=by_id, include_authorized_operations=include_authorized_operations
     )
@@ -164,7 +182,7 @@ def wait_until_topics_visible(
         KafkaTimeoutError: a node did not know all of them in time; the error names both.
         KafkaError: a topic cannot become visible.
     """
-    deadline = steps.deadline(timeout)
+    deadline = steps.begin_call(timeout)
     names = list(dict.fromkeys(names_of(topics, "the names of topics")))
     while names:
         try:

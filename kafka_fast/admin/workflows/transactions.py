@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
 from kafka_fast.admin.admin_steps import AdminSteps
-from kafka_fast.admin.workflows.topics import describe_topics
+from kafka_fast.admin.workflows.topics import describe_topics_until
 from kafka_fast.control.admin.operation import Operation, OperationResults
 from kafka_fast.control.admin.operations.topics import ListTopics
 from kafka_fast.control.admin.operations.transactions import (
@@ -103,7 +103,7 @@ class HangingSearch:
         self._topic = topic
         self._partition = partition
         self._broker_id = broker_id
-        self._deadline = steps.deadline(timeout)
+        self._deadline = steps.begin_call(timeout)
 
     def find_hanging(self, max_transaction_timeout_ms: int) -> Steps[list[HangingTransaction]]:
         """Return what is open for longer than that, and not among what a coordinator will end.
@@ -144,12 +144,12 @@ class HangingSearch:
             topics = list((yield from self._steps.run_one_until(listing, self._deadline)))
         else:
             topics = [topic]
-        described = yield from describe_topics(
+        described = yield from describe_topics_until(
             self._steps,
             topics,
             by_id=False,
             include_authorized_operations=False,
-            timeout=self._left(),
+            deadline=self._deadline,
         )
         return [
             TopicPartition(name, info.partition)
@@ -157,10 +157,6 @@ class HangingSearch:
             for info in description.partitions
             if broker_id is None or broker_id in info.replicas
         ]
-
-    def _left(self) -> float:
-        """Return the seconds that are left."""
-        return max(0.0, self._deadline - self._steps.deadline(0.0))
 
     def _transactional_ids(self, producer_ids: set[int]) -> Steps[dict[int, str]]:
         """Return the transactional ids of producers, as far as a coordinator knows them."""

@@ -56,7 +56,7 @@ def alter_credentials(
         UsageError: an alteration is one that brokers would refuse.
     """
     rounds = rounds_of(upsertions, deletions)
-    deadline = steps.deadline(timeout)
+    deadline = steps.begin_call(timeout)
 
     def salt() -> list[list[SaltedAlteration]]:
         return [

@@ -12,6 +12,7 @@ import pytest
 
 from kafka_fast import Admin, TopicPartition, aio
 from kafka_fast.admin import NewPartitions, NewTopic
+from kafka_fast.admin.workflows.groups import describe_groups
 from kafka_fast.errors import (
     ConfigError,
     InvalidPartitions,
@@ -21,6 +22,7 @@ from kafka_fast.errors import (
     UsageError,
     WakeupError,
 )
+from kafka_fast.net.waiting.steps import Wait, Yielded, run_steps
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import CREATE_TOPICS, METADATA
 from tests.embedded import processes
@@ -104,6 +106,22 @@ def test_a_close_ends_the_calls_of_other_threads(kafka: EmbeddedKafka) -> None:
         admin.list_topics()
     admin.close()
     assert repr(admin) == f"<Admin {admin.client_id} closed>"
+
+
+def test_closing_ends_a_call_between_two_of_its_operations(admin: Admin) -> None:
+    """ConsumerGroupDescribe was answered; DescribeGroups does not follow any more."""
+    steps = admin._steps
+    described = describe_groups(
+        steps, ["g"], include_authorized_operations=False, deadline=steps.begin_call(30.0)
+    )
+
+    def answer(request: Yielded) -> None:
+        assert isinstance(request, Wait)
+        eventually(request.is_over)
+        admin.close()
+
+    with pytest.raises(WakeupError, match="the admin was closed meanwhile"):
+        run_steps(described, answer)
 
 
 def test_one_that_is_dropped_says_so(kafka: EmbeddedKafka) -> None:

@@ -56,7 +56,7 @@ class AsyncGroupCalls(AdminCalls):
         from kafka_fast.control.admin.operations.groups.listings import ListGroups
 
         operation = ListGroups(states=states, types=types, protocol_types=protocol_types)
-        deadline = self._steps.deadline(timeout)
+        deadline = self._steps.begin_call(timeout)
         return await self._driver.run(workflows.list_groups(self._steps, operation, deadline))
 
     async def describe_consumer_groups(
@@ -83,7 +83,7 @@ class AsyncGroupCalls(AdminCalls):
             self._steps,
             groups,
             include_authorized_operations=include_authorized_operations,
-            deadline=self._steps.deadline(timeout),
+            deadline=self._steps.begin_call(timeout),
         )
         return await self._driver.run(described)
 
@@ -212,6 +212,9 @@ class AsyncGroupCalls(AdminCalls):
             group_id, member_ids=member_ids, instance_ids=instance_ids, reason=reason
         )
         removed = workflows.remove_members(
-            self._steps, operation, all_members=all_members, deadline=self._steps.deadline(timeout)
+            self._steps,
+            operation,
+            all_members=all_members,
+            deadline=self._steps.begin_call(timeout),
         )
         return await self._driver.run(removed)

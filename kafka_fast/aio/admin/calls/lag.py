@@ -49,7 +49,7 @@ class AsyncLagCalls(AdminCalls):
         """
         from kafka_fast.admin.workflows import lag as lags
 
-        deadline = self._steps.deadline(timeout)
+        deadline = self._steps.begin_call(timeout)
         lag = lags.consumer_group_lag(self._steps, groups, topics, deadline)
         return await self._driver.run(lag)
 
@@ -97,6 +97,6 @@ class AsyncLagCalls(AdminCalls):
             to,
             ResetScope.of(topics, partitions),
             dry_run=dry_run,
-            deadline=self._steps.deadline(timeout),
+            deadline=self._steps.begin_call(timeout),
         )
         return await self._driver.run(reset)

@@ -24,6 +24,9 @@ class ScriptedSteps(AdminSteps):
         self.carried_out: list[Any] = []
         """The operations, in their order."""
 
+    def begin_call(self, timeout: float | None) -> float:
+        return self.deadline(timeout)
+
     def deadline(self, timeout: float | None) -> float:
         return 60.0 if timeout is None else timeout
 
