@@ -13,14 +13,12 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import GETS_ROUND
 from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.requester import Requester
-from kafka_fast.control.requests.targets import Target
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error, reworded
 from kafka_fast.instants import NEVER
 from kafka_fast.types import TopicPartition
@@ -122,12 +120,4 @@ class AbsentTopics:
         for opened in self._open:
             if partition in opened:
                 own = reworded(error, f"{opened.call.describe(partition)}: {error.args[0]}")
-                concerns = partial(_is_item, opened.call.target, partition)
-                self._requester.fail_items(concerns, own, now)
-
-
-def _is_item(
-    target: Target[Any], partition: TopicPartition, other_target: Target[Any], key: Any
-) -> bool:
-    """Tell whether an item is this one; each operation has a target of its own."""
-    return other_target is target and key == partition
+                self._requester.fail_item(opened, partition, own, now)

@@ -17,7 +17,7 @@ Thread: control; getters may be called from any.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from kafka_fast.control.connections.backoff import Backoff, KeyedBackoff
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
@@ -34,8 +34,6 @@ from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.targets import (
     AnyNode,
     CoordinatorKind,
-    CoordinatorTarget,
-    Target,
 )
 from kafka_fast.errors import KafkaError, ProtocolError, broker_error
 from kafka_fast.instants import NEVER
@@ -69,10 +67,10 @@ class CallSender(Protocol):
     ) -> OpenCall[K, V]:
         """Ask about these items until each is answered, refused, given up or too late."""
 
-    def fail_items(
-        self, concerns: Callable[[Target[Any], Any], bool], error: KafkaError, now: float
+    def fail_coordinated(
+        self, kind: CoordinatorKind, name: str, error: KafkaError, now: float
     ) -> None:
-        """Fail the items that will never be answered."""
+        """Fail the items that have no coordinator, and will have none."""
 
 
 class FindCoordinator(Call[str, Node]):
@@ -327,13 +325,7 @@ class Coordinators:
     def _refuse(self, kind: CoordinatorKind, key: str, error: KafkaError, now: float) -> None:
         """Fail the items that wait for this coordinator; the next `want_link` looks for it."""
         self._pace.handle_failure((kind, key), now)
-
-        def concerns(target: Target[Any], item: Any) -> bool:
-            if not isinstance(target, CoordinatorTarget) or target.kind is not kind:
-                return False
-            return target.name(item) == key
-
-        self._requester.fail_items(concerns, error, now)
+        self._requester.fail_coordinated(kind, key, error, now)
         self._wanted.discard((kind, key))
         if (kind, key) in self._followers:
             self._followers[kind, key](error)

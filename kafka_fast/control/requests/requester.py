@@ -34,7 +34,12 @@ from kafka_fast.control.requests.coordinators import Coordinators
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, Refresh, Refused
 from kafka_fast.control.requests.open_call import Item, OpenCall, Try
 from kafka_fast.control.requests.router import Router
-from kafka_fast.control.requests.targets import AllNodes, Place, Target
+from kafka_fast.control.requests.targets import (
+    AllNodes,
+    CoordinatorKind,
+    CoordinatorTarget,
+    Place,
+)
 from kafka_fast.errors import (
     BrokerError,
     KafkaConnectionError,
@@ -166,20 +171,28 @@ class Requester:
         if opened.is_open:
             self._open.setdefault(opened)
 
-    def fail_items(
-        self, concerns: Callable[[Target[Any], Any], bool], error: KafkaError, now: float
+    def fail_item(self, opened: OpenCall[K, V], key: K, error: KafkaError, now: float) -> None:
+        """Fail an item that no node will ever answer; one that is not open any more stays so."""
+        item = opened.items.get(key)
+        if item is not None:
+            self._fail(opened, item, error, now)
+
+    def fail_coordinated(
+        self, kind: CoordinatorKind, name: str, error: KafkaError, now: float
     ) -> None:
-        """Fail the items that no node will ever answer.
+        """Fail the items that have no coordinator, and will have none.
 
         Args:
-            concerns: returns whether an item, named by target and key, is to fail.
+            kind: of the coordinator.
+            name: of what it would coordinate.
             error: why.
             now: the time.
         """
         for opened in list(self._open):
-            for item in list(opened.items.values()):
-                if concerns(opened.call.target, item.key):
-                    self._fail(opened, item, error, now)
+            target = opened.call.target
+            if isinstance(target, CoordinatorTarget) and target.kind is kind:
+                for key in target.keys_of(name, opened.items):
+                    self.fail_item(opened, key, error, now)
 
     # ---- time ----
 

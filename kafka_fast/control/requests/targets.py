@@ -11,7 +11,8 @@ is one more class here, as long as the metadata or FindCoordinator name its node
 from __future__ import annotations
 
 import enum
-from typing import ClassVar, Generic, TypeAlias, TypeVar
+from collections.abc import Collection
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from kafka_fast.control.connections.connections import Connections
 from kafka_fast.control.diagnosis import waiting_reasons
@@ -170,6 +171,10 @@ class CoordinatorTarget(Value, Generic[K_contra]):
         """Return the name of what is coordinated: that is what the node depends on."""
         raise NotImplementedError
 
+    def keys_of(self, name: str, keys: Collection[K]) -> list[K]:
+        """Return those of a call's items that depend on the coordinator of this name."""
+        raise NotImplementedError
+
 
 class Coordinator(CoordinatorTarget[object]):
     """The coordinator of one group, transactional id or share group."""
@@ -181,6 +186,10 @@ class Coordinator(CoordinatorTarget[object]):
         """Return the same name for all items."""
         return self.key
 
+    def keys_of(self, name: str, keys: Collection[K]) -> list[K]:
+        """Return all items or none."""
+        return list(keys) if name == self.key else []
+
 
 class CoordinatorOfEach(CoordinatorTarget[str]):
     """The coordinator of each item. The items are names of what is coordinated."""
@@ -188,6 +197,10 @@ class CoordinatorOfEach(CoordinatorTarget[str]):
     def name(self, key: str) -> str:
         """Return the item itself."""
         return key
+
+    def keys_of(self, name: str, keys: Collection[Any]) -> list[Any]:
+        """Return the one item of this name, without a look at the others: there may be many."""
+        return [name] if name in keys else []
 
 
 Target: TypeAlias = AnyNode | NodeTarget[K] | CoordinatorTarget[K]
