@@ -132,7 +132,8 @@ def _described_as_listed(
     """Describe groups by the API of the type that was listed: both are asked at a time."""
     newer = [one.group_id for one in listings.values() if one.type is GroupType.CONSUMER]
     older = [one.group_id for one in listings.values() if one.type is GroupType.CLASSIC]
-    others = [one for one in listings if one not in {*newer, *older}]
+    told = {*newer, *older}
+    others = [one for one in listings if one not in told]
     answers: list[OperationResults[str, AnyDescription]] = yield from run_together(
         steps.results(DescribeConsumerGroups(newer, include_authorized_operations=False), deadline),
         steps.results(DescribeClassicGroups(older, include_authorized_operations=False), deadline),
