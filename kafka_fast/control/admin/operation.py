@@ -189,7 +189,10 @@ class Operation(Call[K, V]):
             return error
         if isinstance(error, (TypeError, ValueError, AttributeError, OverflowError)):
             return UsageError(f"{self.name}: {error}")
-        raise error
+        # A mapping of the user's own may raise anything. No operation of other users ends with it.
+        failure = UsageError(f"{self.name}: {type(error).__name__}: {error}")
+        failure.__cause__ = error
+        return failure
 
     def settle_unsent(self, item: K, now: float) -> Meaning[V] | None:
         """Note the try that follows. If the one before was not answered, it may have succeeded."""

@@ -416,3 +416,20 @@ def test_what_is_open_is_described() -> None:
     assert running is not None
     assert "a (" in running.missing().text
     assert isinstance(running.missing().cause, BrokerError)
+
+
+class LazyConfigs(dict[str, "str | None"]):
+    """A mapping that fails when it is read."""
+
+    def items(self) -> Any:
+        raise RuntimeError("no connection to the database of configurations")
+
+
+def test_a_mapping_that_fails_is_the_users_fault() -> None:
+    brokers = Creating()
+    results = brokers.machine.results(create(NewTopic("a", 1, 1, configs=LazyConfigs())))
+    error = results.errors["a"]
+    assert isinstance(error, UsageError)
+    assert "create_topics: RuntimeError: no connection" in str(error)
+    assert isinstance(error.__cause__, RuntimeError)
+    assert brokers.machine.results(create(NewTopic("b", 1, 1))).errors == {}
