@@ -72,10 +72,11 @@ class ConfigCalls(AdminCalls):
         Raises:
             UsageError: as in `describe_configs`; or a value is missing, or is no text.
         """
+        from kafka_fast.admin.workflows import configs as workflows
         from kafka_fast.control.admin.operations.configs import IncrementalAlterConfigs
 
         operation = IncrementalAlterConfigs(configs, validate_only=validate_only)
-        return self._core.driver.run(self._steps.run_items(operation, timeout))
+        return self._core.driver.run(workflows.alter_configs(self._steps, operation, timeout))
 
     def alter_configs(
         self,
@@ -98,10 +99,11 @@ class ConfigCalls(AdminCalls):
         Raises:
             UsageError: as in `describe_configs`; or a value is no text.
         """
+        from kafka_fast.admin.workflows import configs as workflows
         from kafka_fast.control.admin.operations.configs import AlterConfigs
 
         operation = AlterConfigs(configs, validate_only=validate_only)
-        return self._core.driver.run(self._steps.run_items(operation, timeout))
+        return self._core.driver.run(workflows.alter_configs(self._steps, operation, timeout))
 
     def list_config_resources(
         self, types: Iterable[ConfigResourceType] = (), *, timeout: float | None = None

@@ -20,7 +20,8 @@ from kafka_fast.control.requests.targets import (
     OneNode,
     Target,
 )
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import AuthenticationError, KafkaError, UsageError, reworded
+from kafka_fast.secret import Secret
 from kafka_fast.types import TopicPartition
 
 K = TypeVar("K", bound=Hashable)
@@ -154,6 +155,30 @@ def _checked_partitions(partitions: Iterable[TopicPartition]) -> list[TopicParti
         else:
             checked.append(one)
     return checked
+
+
+def told_secret(secret: Secret, name: str, what: str) -> bytes:
+    """Return a secret in UTF-8. Any thread that may block.
+
+    Args:
+        secret: a text, or a user's function.
+        name: of the secret, as "password".
+        what: needs it, in an error.
+
+    Raises:
+        UsageError: the user's function failed, or the text is none that can be sent.
+        KafkaError: the user's function raised an OSError, which may pass.
+    """
+    from kafka_fast.control.authentication.revealing import revealed
+
+    failure: KafkaError
+    try:
+        return revealed(secret, name)
+    except AuthenticationError as error:
+        failure = UsageError(f"{what} {error}")
+    except KafkaError as error:
+        failure = reworded(error, f"{what} {error}")
+    raise failure
 
 
 def items_for(target: Target[Any], items: Iterable[Any] | None) -> list[Any] | None:

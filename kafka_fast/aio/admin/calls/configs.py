@@ -75,10 +75,11 @@ class AsyncConfigCalls(AdminCalls):
         Raises:
             UsageError: as in `describe_configs`; or a value is missing, or is no text.
         """
+        from kafka_fast.admin.workflows import configs as workflows
         from kafka_fast.control.admin.operations.configs import IncrementalAlterConfigs
 
         operation = IncrementalAlterConfigs(configs, validate_only=validate_only)
-        return await self._driver.run(self._steps.run_items(operation, timeout))
+        return await self._driver.run(workflows.alter_configs(self._steps, operation, timeout))
 
     async def alter_configs(
         self,
@@ -101,10 +102,11 @@ class AsyncConfigCalls(AdminCalls):
         Raises:
             UsageError: as in `describe_configs`; or a value is no text.
         """
+        from kafka_fast.admin.workflows import configs as workflows
         from kafka_fast.control.admin.operations.configs import AlterConfigs
 
         operation = AlterConfigs(configs, validate_only=validate_only)
-        return await self._driver.run(self._steps.run_items(operation, timeout))
+        return await self._driver.run(workflows.alter_configs(self._steps, operation, timeout))
 
     async def list_config_resources(
         self, types: Iterable[ConfigResourceType] = (), *, timeout: float | None = None

@@ -10,6 +10,7 @@ from kafka_fast.control.admin.arguments import (
     checked_name,
     checked_number,
     mapping_of,
+    told_secret,
 )
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.configs import (
@@ -251,6 +252,24 @@ class IncrementalAlterConfigs(Operation[ConfigResource, None]):
             for op in ops:
                 _check_op(resource, op)
         self._validate_only = validate_only
+        self.may_block = any(_may_block(op.value) for ops in self._ops.values() for op in ops)
+        """Whether a value is to come from a function of the user's: `reveal_values` calls it."""
+
+    def reveal_values(self) -> None:
+        """Put the values of functions in the place of the functions. A thread that may block.
+
+        Raises:
+            KafkaError: a function failed, or what it returns cannot be sent.
+        """
+        self._ops = {
+            resource: tuple(
+                AlterConfigOp(
+                    op.name, _revealed(op.value, op.name, f"{self.name}: {resource}"), op.op
+                )
+                for op in ops
+            )
+            for resource, ops in self._ops.items()
+        }
 
     def build(
         self, items: Sequence[ConfigResource], version: int
@@ -306,6 +325,26 @@ def _check_value(resource: ConfigResource, name: str, value: str | Secret | None
         raise UsageError(f"{resource}: the value of {name!r} is a text, not {kind}")
 
 
+def _may_block(value: str | Secret | None) -> bool:
+    return isinstance(value, Secret) and value.may_block
+
+
+def _revealed(value: str | Secret | None, name: str, what: str) -> str | Secret | None:
+    """Return a value that takes no time to read.
+
+    Args:
+        value: given by a user.
+        name: of the setting.
+        what: needs it, in an error.
+
+    Raises:
+        KafkaError: the function of a secret failed, or what it returns cannot be sent.
+    """
+    if not isinstance(value, Secret):
+        return value
+    return Secret(told_secret(value, f"value of {name!r}", what).decode())
+
+
 def _value_text(value: str | Secret | None) -> str | None:
     return value.reveal() if isinstance(value, Secret) else value
 
@@ -345,6 +384,20 @@ class AlterConfigs(Operation[ConfigResource, None]):
             for name, value in settings.items():
                 _check_value(resource, name, value)
         self._validate_only = validate_only
+        self.may_block = any(
+            _may_block(value) for settings in self._configs.values() for value in settings.values()
+        )
+        """Whether a value is to come from a function of the user's: `reveal_values` calls it."""
+
+    def reveal_values(self) -> None:
+        """Put the values of functions in the place of the functions, as above."""
+        self._configs = {
+            resource: {
+                name: _revealed(value, name, f"{self.name}: {resource}")
+                for name, value in settings.items()
+            }
+            for resource, settings in self._configs.items()
+        }
 
     def build(
         self, items: Sequence[ConfigResource], version: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NoReturn, TypeAlias
 
-from kafka_fast.control.admin.arguments import names_of
+from kafka_fast.control.admin.arguments import names_of, told_secret
 from kafka_fast.control.admin.operation import ONLY, Operation, OperationResults
 from kafka_fast.control.admin.types.users import (
     ScramCredentialInfo,
@@ -17,9 +17,7 @@ from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.targets import AnyNode, Controller
 from kafka_fast.errors import (
-    AuthenticationError,
     ErrorCode,
-    KafkaError,
     UsageError,
     error_description,
     reworded,
@@ -242,22 +240,13 @@ def salted_alteration(
 
 
 def _password(upsertion: UserScramCredentialUpsertion) -> bytes:
-    from kafka_fast.control.authentication.revealing import revealed
-
     source = upsertion.password
     secret = source if isinstance(source, Secret) else Secret(source)
     del source
-    failure: KafkaError
-    try:
-        password = revealed(secret, "password")
-        if password:
-            return password
-        failure = UsageError(f"{NAME}: the password of user {upsertion.user!r} is empty")
-    except AuthenticationError as error:
-        failure = UsageError(f"{NAME}: user {upsertion.user!r} {error}")
-    except KafkaError as error:
-        failure = reworded(error, f"{NAME}: user {upsertion.user!r} {error}")
-    raise failure
+    password = told_secret(secret, "password", f"{NAME}: user {upsertion.user!r}")
+    if password:
+        return password
+    raise UsageError(f"{NAME}: the password of user {upsertion.user!r} is empty")
 
 
 class AlterUserScramCredentials(Operation[str, None]):
