@@ -14,7 +14,6 @@ from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.admin.result import AdminResult
 from kafka_fast.control.admin.arguments import names_of
 from kafka_fast.control.admin.operation import ONLY, OperationResults
-from kafka_fast.control.admin.operations.groups.listings import names_of
 from kafka_fast.control.admin.operations.topic_pages import (
     AwaitTopics,
     DescribeTopicPage,

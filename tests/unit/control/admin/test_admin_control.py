@@ -295,7 +295,7 @@ def test_one_name_is_not_taken_for_its_letters() -> None:
         lambda: DeleteTopics("ab", by_id=False, retry_on_quota=True),
         lambda: DescribeTopics("ab", by_id=False, include_authorized_operations=False),
     ):
-        with pytest.raises(TypeError, match="a list or a set is meant, not the string 'ab'"):
+        with pytest.raises(TypeError, match="are a list or a set, not the string 'ab'"):
             make()
 
 
