@@ -25,7 +25,7 @@ from kafka_fast.control.diagnosis.waiting_reasons import reasons_of_several
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.control.requests.open_call import OpenCall
-from kafka_fast.control.requests.targets import Leaders
+from kafka_fast.control.requests.targets import CoordinatorTarget, Leaders
 from kafka_fast.errors import KafkaError, fresh_copy
 from kafka_fast.logs import count_of, get_logger, some_of
 from kafka_fast.values import assert_never
@@ -82,7 +82,7 @@ class AdminControl(ClientControl[AdminSettings, NoReturn, NoReturn]):
         cluster = Cluster(settings, random, max_idle=TOPIC_IDLE, allow_auto_create_topics=False)
         super().__init__(settings, client_id, random, wall_ms, cluster, mechanism=mechanism)
         self._absent = AbsentTopics(cluster, self.requester)
-        self._open: dict[OpenCall[Any, Any], None] = {}
+        self._open: dict[OpenCall[Any, Any], Operation[Any, Any]] = {}
 
     # ---- operations ----
 
@@ -106,7 +106,7 @@ class AdminControl(ClientControl[AdminSettings, NoReturn, NoReturn]):
             return None
         operation.begin(self.context.settings.request_timeout, done)
         opened = self.requester.open_call(operation, operation.items, deadline=deadline)
-        self._open[opened] = None
+        self._open[opened] = operation
         if isinstance(operation.target, Leaders):
             leaders_call: OpenCall[Any, V] = opened
             self._absent.watch_operation(leaders_call, now)
@@ -123,8 +123,24 @@ class AdminControl(ClientControl[AdminSettings, NoReturn, NoReturn]):
 
     def _tick(self, now: float) -> None:
         self._absent.tick(now)
-        for opened in [opened for opened in self._open if not opened.is_open]:
-            del self._open[opened]
+        ended = [opened for opened in self._open if not opened.is_open]
+        for operation in [self._open.pop(opened) for opened in ended]:
+            self._end_look_ups(operation)
+
+    def _end_look_ups(self, ended: Operation[Any, Any]) -> None:
+        """Look no more for the coordinators of an operation that was given up or is too late.
+
+        Otherwise the brokers would be asked for them as long as they know none.
+        """
+        target, coordinators = ended.target, self.requester.coordinators
+        if not isinstance(target, CoordinatorTarget) or not coordinators.is_looking(target.kind):
+            return
+        names = {target.name(item) for item in ended.items or ()}
+        for opened in self._open:
+            other = opened.call.target
+            if isinstance(other, CoordinatorTarget) and other.kind is target.kind:
+                names.difference_update(other.name(item) for item in opened)
+        coordinators.end_look_ups(target.kind, names)
 
     def _next_deadline(self) -> float:
         return self._absent.next_deadline()

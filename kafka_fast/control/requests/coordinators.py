@@ -254,6 +254,22 @@ class Coordinators:
         if self.node(kind, key) is not None:
             self._look_up(kind, key)
 
+    def is_looking(self, kind: CoordinatorKind) -> bool:
+        """Tell whether a coordinator of this kind is looked for."""
+        return kind in self._lookups and self._lookups[kind].is_open
+
+    def end_look_ups(self, kind: CoordinatorKind, names: Iterable[str]) -> None:
+        """Look for coordinators no more that nobody waits for; those that are followed stay.
+
+        Args:
+            kind: the kind of coordinators.
+            names: of what they would coordinate.
+        """
+        if kind in self._lookups:
+            for name in names:
+                if (kind, name) not in self._wanted:
+                    self._lookups[kind].discard(name)
+
     def tick(self, now: float) -> None:
         """Look up coordinators again to which no link is made in time."""
         for (kind, key), due in list(self._linkless.items()):

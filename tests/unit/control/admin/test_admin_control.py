@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.admin.operation import OperationResults
+from kafka_fast.control.admin.operations.groups.listings import DeleteGroups
 from kafka_fast.control.admin.operations.topics import (
     CreateTopics,
     DeleteRecords,
@@ -27,6 +28,11 @@ from kafka_fast.errors import (
     UnknownTopicOrPartition,
     UnsupportedVersionError,
     UsageError,
+)
+from kafka_fast.protocol.apis.cluster.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
 )
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
 from kafka_fast.protocol.apis.topics.create_topics import (
@@ -433,3 +439,39 @@ def test_a_mapping_that_fails_is_the_users_fault() -> None:
     assert "create_topics: RuntimeError: no connection" in str(error)
     assert isinstance(error.__cause__, RuntimeError)
     assert brokers.machine.results(create(NewTopic("b", 1, 1))).errors == {}
+
+
+class NoCoordinator:
+    """Brokers that know no coordinator yet."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.machine = AdminMachine({FindCoordinatorRequest: self.find})
+
+    def find(self, request: FindCoordinatorRequest, key: ConnectionKey) -> FindCoordinatorResponse:
+        self.asked.append(request.coordinator_keys)
+        return FindCoordinatorResponse(
+            coordinators=[
+                Coordinator(key=name, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                for name in request.coordinator_keys
+            ]
+        )
+
+
+def test_coordinators_that_nobody_waits_for_are_not_looked_for() -> None:
+    """Regression: brokers were asked for them until they knew them, long after the call."""
+    brokers = NoCoordinator()
+    machine = brokers.machine
+    ended, _ = machine.start(DeleteGroups(["a", "b"]), timeout=3.0)
+    other, running = machine.start(DeleteGroups(["b", "c"]), timeout=60.0)
+    machine.run(10.0)
+    assert ended
+    assert brokers.asked[0] == ["a", "b", "c"]
+    assert sorted(brokers.asked[-1]) == ["b", "c"]
+    assert running is not None
+    running.give_up()
+    machine.run(2.0)
+    brokers.asked.clear()
+    machine.run(60.0)
+    assert brokers.asked == []
+    assert not other
