@@ -102,7 +102,10 @@ class ConfigCalls(AdminCalls):
         from kafka_fast.admin.workflows import configs as workflows
         from kafka_fast.control.admin.operations.configs import AlterConfigs
 
-        operation = AlterConfigs(configs, validate_only=validate_only)
+        try:
+            operation = AlterConfigs(configs, validate_only=validate_only)
+        finally:
+            del configs  # a traceback that has this frame shows no secret
         return self._core.driver.run(workflows.alter_configs(self._steps, operation, timeout))
 
     def list_config_resources(

@@ -73,7 +73,10 @@ class DelegationTokenCalls(AdminCalls):
         """
         from kafka_fast.control.admin.operations.delegation_tokens import RenewDelegationToken
 
-        operation = RenewDelegationToken(hmac, renew_period_ms=renew_period_ms)
+        try:
+            operation = RenewDelegationToken(hmac, renew_period_ms=renew_period_ms)
+        finally:
+            del hmac  # a traceback that has this frame shows no secret
         return self._core.driver.run(self._steps.run_one(operation, timeout))
 
     def expire_delegation_token(
@@ -98,7 +101,10 @@ class DelegationTokenCalls(AdminCalls):
         """
         from kafka_fast.control.admin.operations.delegation_tokens import ExpireDelegationToken
 
-        operation = ExpireDelegationToken(hmac, expiry_period_ms=expiry_period_ms)
+        try:
+            operation = ExpireDelegationToken(hmac, expiry_period_ms=expiry_period_ms)
+        finally:
+            del hmac  # a traceback that has this frame shows no secret
         return self._core.driver.run(self._steps.run_one(operation, timeout))
 
     def describe_delegation_token(

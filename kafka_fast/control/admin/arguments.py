@@ -72,7 +72,8 @@ def mapping_of(given: Mapping[K, V], what: str) -> dict[K, V]:
         TypeError: it is no mapping.
     """
     if not isinstance(given, Mapping):
-        raise TypeError(f"{what} come in a mapping, not as {given!r}")
+        kind = type(given).__name__  # it may hold passwords, so it is not shown
+        raise TypeError(f"{what} come in a mapping, not in a {kind}")
     return dict(given)
 
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gc
 import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from kafka_fast import Admin, TopicPartition, aio
-from kafka_fast.admin import NewPartitions, NewTopic
+from kafka_fast.admin import (
+    AlterConfigOp,
+    ConfigResource,
+    ConfigResourceType,
+    NewPartitions,
+    NewTopic,
+    Secret,
+)
 from kafka_fast.admin.workflows.groups import describe_groups
 from kafka_fast.errors import (
     ConfigError,
     InvalidPartitions,
+    KafkaError,
     KafkaTimeoutError,
     TopicAlreadyExists,
     UnknownTopicOrPartition,
@@ -27,6 +37,7 @@ from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import CREATE_TOPICS, METADATA
 from tests.embedded import processes
 from tests.embedded.consuming import fill
+from tests.unit.canary import CANARY, traces
 from tests.waiting import eventually
 
 
@@ -257,3 +268,30 @@ admin.close()
 """,
     )
     assert said == "interrupted 0\n"
+
+
+BROKER = ConfigResource(ConfigResourceType.BROKER, "1")
+TOKEN = base64.b64encode(CANARY.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda admin: admin.renew_delegation_token(TOKEN),
+        lambda admin: admin.renew_delegation_token(TOKEN + "!"),
+        lambda admin: admin.renew_delegation_token(TOKEN, renew_period_ms=-5),
+        lambda admin: admin.expire_delegation_token(Secret(TOKEN)),
+        lambda admin: admin.expire_delegation_token(TOKEN + "!"),
+        lambda admin: admin.alter_configs({BROKER: {"ssl.key.password": CANARY}}, timeout=-1),
+        lambda admin: admin.incremental_alter_configs(
+            {BROKER: [AlterConfigOp("ssl.key.password", CANARY)]}, timeout=-1
+        ),
+        lambda admin: admin.incremental_alter_configs(
+            {BROKER: [AlterConfigOp("ssl.key.password", CANARY.encode())]}  # type: ignore[arg-type]
+        ),
+    ],
+)
+def test_no_error_shows_a_secret(admin: Admin, call: Callable[[Any], object]) -> None:
+    with pytest.raises((KafkaError, TypeError)) as raised:
+        call(admin)
+    assert traces(raised.value) == []

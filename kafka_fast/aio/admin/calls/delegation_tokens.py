@@ -76,7 +76,10 @@ class AsyncDelegationTokenCalls(AdminCalls):
         """
         from kafka_fast.control.admin.operations.delegation_tokens import RenewDelegationToken
 
-        operation = RenewDelegationToken(hmac, renew_period_ms=renew_period_ms)
+        try:
+            operation = RenewDelegationToken(hmac, renew_period_ms=renew_period_ms)
+        finally:
+            del hmac  # a traceback that has this frame shows no secret
         return await self._driver.run(self._steps.run_one(operation, timeout))
 
     async def expire_delegation_token(
@@ -101,7 +104,10 @@ class AsyncDelegationTokenCalls(AdminCalls):
         """
         from kafka_fast.control.admin.operations.delegation_tokens import ExpireDelegationToken
 
-        operation = ExpireDelegationToken(hmac, expiry_period_ms=expiry_period_ms)
+        try:
+            operation = ExpireDelegationToken(hmac, expiry_period_ms=expiry_period_ms)
+        finally:
+            del hmac  # a traceback that has this frame shows no secret
         return await self._driver.run(self._steps.run_one(operation, timeout))
 
     async def describe_delegation_token(

@@ -315,21 +315,34 @@ def _check_op(resource: ConfigResource, op: AlterConfigOp) -> None:
     if (op.value is None) != (op.op == AlterConfigOpType.DELETE):
         needs = "takes no" if op.value is not None else "needs a"
         raise UsageError(f"{resource}: {op.op.name} of {op.name!r} {needs} value")
-    _check_value(resource, op.name, op.value)
+    _checked_value(resource, op.name, op.value)
 
 
-def _check_value(resource: ConfigResource, name: str, value: str | Secret | None) -> None:
-    """Check a value. The text of the error does not show it: it may be a password."""
-    if value is not None and not isinstance(value, (str, Secret)):
-        kind = type(value).__name__
-        raise UsageError(f"{resource}: the value of {name!r} is a text, not {kind}")
+def _checked_value(
+    resource: ConfigResource, name: str, value: str | Secret | None
+) -> str | Secret | None:
+    """Return a value that can be one. The text of the error does not show it, nor does its frame.
+
+    Raises:
+        UsageError: it is no text.
+    """
+    if value is None or isinstance(value, (str, Secret)):
+        return value
+    kind = type(value).__name__
+    del value  # it may be a password
+    raise UsageError(f"{resource}: the value of {name!r} is a text, not {kind}")
+
+
+def _hidden(value: str | Secret | None) -> Secret | None:
+    """Return a value as what is not shown with the operation."""
+    return Secret(value) if isinstance(value, str) else value
 
 
 def _may_block(value: str | Secret | None) -> bool:
     return isinstance(value, Secret) and value.may_block
 
 
-def _revealed(value: str | Secret | None, name: str, what: str) -> str | Secret | None:
+def _revealed(value: str | Secret | None, name: str, what: str) -> Secret | None:
     """Return a value that takes no time to read.
 
     Args:
@@ -340,8 +353,8 @@ def _revealed(value: str | Secret | None, name: str, what: str) -> str | Secret 
     Raises:
         KafkaError: the function of a secret failed, or what it returns cannot be sent.
     """
-    if not isinstance(value, Secret):
-        return value
+    if not isinstance(value, Secret) or not value.may_block:
+        return _hidden(value)
     return Secret(told_secret(value, f"value of {name!r}", what).decode())
 
 
@@ -377,12 +390,13 @@ class AlterConfigs(Operation[ConfigResource, None]):
         configs = mapping_of(configs, "settings")
         super().__init__(_target_of(configs), configs)
         self._configs = {
-            resource: mapping_of(settings, f"settings of {resource}")
+            resource: {
+                name: _hidden(_checked_value(resource, name, value))
+                for name, value in mapping_of(settings, f"settings of {resource}").items()
+            }
             for resource, settings in configs.items()
         }
-        for resource, settings in self._configs.items():
-            for name, value in settings.items():
-                _check_value(resource, name, value)
+        del configs  # a traceback that has this frame shows no secret
         self._validate_only = validate_only
         self.may_block = any(
             _may_block(value) for settings in self._configs.values() for value in settings.values()

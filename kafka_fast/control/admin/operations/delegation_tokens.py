@@ -188,12 +188,14 @@ class RenewDelegationToken(Operation[str, int]):
         super().__init__(AnyNode(), [ONLY])
         data = _hmac_bytes(hmac)
         del hmac  # a traceback that has this frame shows no secret
-        self._hmac = _checked_hmac(self.name, data)
+        self._hmac = _hmac_text(_checked_hmac(self.name, data))
+        del data
         self._period_ms = _period("renew_period_ms", renew_period_ms, DEFAULT_PERIOD)
 
     def build(self, items: Sequence[str], version: int) -> RenewDelegationTokenRequest:
         """Ask for more time."""
-        return RenewDelegationTokenRequest(hmac=self._hmac, renew_period_ms=self._period_ms)
+        hmac = b64decode(self._hmac.reveal())
+        return RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=self._period_ms)
 
     def outcomes(
         self, answer: RenewDelegationTokenResponse, items: Sequence[str], source: AnswerSource
@@ -231,12 +233,14 @@ class ExpireDelegationToken(Operation[str, int]):
         super().__init__(AnyNode(), [ONLY])
         data = _hmac_bytes(hmac)
         del hmac  # a traceback that has this frame shows no secret
-        self._hmac = _checked_hmac(self.name, data)
+        self._hmac = _hmac_text(_checked_hmac(self.name, data))
+        del data
         self._period_ms = _period("expiry_period_ms", expiry_period_ms, SOONEST)
 
     def build(self, items: Sequence[str], version: int) -> ExpireDelegationTokenRequest:
         """Ask for the end."""
-        return ExpireDelegationTokenRequest(hmac=self._hmac, expiry_time_period_ms=self._period_ms)
+        hmac = b64decode(self._hmac.reveal())
+        return ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=self._period_ms)
 
     def outcomes(
         self, answer: ExpireDelegationTokenResponse, items: Sequence[str], source: AnswerSource
