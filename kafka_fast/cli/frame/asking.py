@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from kafka_fast.cli.showing.standard_error import is_terminal, say
-from kafka_fast.cli.showing.tables import ReportTable, print_text
+from kafka_fast.cli.showing.tables import ReportTable, print_text, printable
 from kafka_fast.errors import UsageError
 
 
@@ -41,7 +41,7 @@ def is_confirmed(args: argparse.Namespace, question: str, plan: ReportTable | No
         return True
     if plan is not None:
         print_text(plan, sys.stderr)
-    sys.stderr.write(f"kafka-fast: {question} [y/N] ")
+    sys.stderr.write(f"kafka-fast: {printable(question)} [y/N] ")
     sys.stderr.flush()
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):  # Ctrl-D: the cursor is still behind the question

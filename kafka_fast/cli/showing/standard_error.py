@@ -18,17 +18,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafka_fast.cli.showing.progress import write_line
+from kafka_fast.cli.showing.tables import printable
 from kafka_fast.logs import RECOVERY
 
 LOGGER = "kafka_fast"
+
+LINE_ENDS = "\n\t"
+"""What messages of several lines have. A broker's own words are one line."""
 
 DETAILS = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 """The form of log records with -v."""
 
 
 def say(text: str) -> None:
-    """Write a message for people. Any thread."""
-    write_line(f"kafka-fast: {text}")
+    """Write a message for people. What is not printable in it is escaped, but for line ends.
+
+    Any thread.
+    """
+    write_line(f"kafka-fast: {printable(text, kept=LINE_ENDS)}")
 
 
 def is_terminal() -> bool:

@@ -98,11 +98,23 @@ def cell_text(cell: object) -> str:
     else:
         shown = str(cell)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    clean = "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in shown
-    )
+    clean = printable(shown)
     return clean.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def printable(text: str, kept: str = "") -> str:
+    """Return a text that cannot steer a terminal: other characters are shown as Python escapes.
+
+    Args:
+        text: perhaps of a broker, or a name that anybody may have given.
+        kept: characters that stay as they are, such as line ends.
+    """
+    return "".join(
+        character
+        if character.isprintable() or character in kept
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
 
 
 def _style(cell: object) -> str:

@@ -79,6 +79,13 @@ def test_a_traceback_is_for_those_who_ask(capsys: pytest.CaptureFixture[str]) ->
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_what_others_named_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Anybody who may join a group gives it a name."""
+    say("Group \x1b[2J\x1b]0;title\x07 not found.\n  \tsecond line\r\u202e")
+    shown = r"Group \x1b[2J\x1b]0;title\x07 not found." + "\n  \tsecond line" + r"\r\u202e"
+    assert capsys.readouterr().err == f"kafka-fast: {shown}\n"
+
+
 @pytest.mark.parametrize(("verbosity", "shown"), [(1, ["INFO"]), (2, ["INFO", "DEBUG"])])
 def test_verbose(verbosity: int, shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with showing_logs(verbosity):
