@@ -79,6 +79,16 @@ def entry(fields: str) -> str:
         (entry('"topic": "t", "partition": 0, "to": -1'), "-1 is no number from 0 on"),
         (entry('"topic": "t", "partition": 0, "to": 1.5'), "1.5 is no number"),
         (entry('"topic": "t", "partition": true, "to": 1'), "True is no number"),
+        (
+            entry('"topic": "t", "partition": 0, "to": 9223372036854775808'),
+            "is no number from 0 on",
+        ),
+        (entry('"topic": "t", "partition": 0, "to": 1, "requested": 1e400'), "inf is no number"),
+        (
+            entry('"topic": "t", "partition": 0, "to": 1}, {"topic": "t", "partition": 0, "to": 2'),
+            "t-0 is named twice",
+        ),
+        ("[" * 100_000, "recursion"),
     ],
 )
 def test_what_is_no_plan_is_refused(text: str, words: str) -> None:

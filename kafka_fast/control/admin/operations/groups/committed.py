@@ -51,6 +51,7 @@ LAST_FETCH_WITH_NAMES = 9
 LAST_COMMIT_WITH_NAMES = 9
 """Later versions know topics by their ids only. A group's topics may not exist any more."""
 
+LAST_OFFSET = 2**63 - 1
 GROUPS_PER_FETCH = 20
 OFFSETS_PER_COMMIT = 2000
 """More would make an answer that keeps the control thread from other work."""
@@ -224,12 +225,14 @@ def checked_offset(offset: object, partition: TopicPartition) -> int:
 
     Raises:
         TypeError: it is no integer.
-        UsageError: it is negative.
+        UsageError: it is negative, or too large.
     """
     if isinstance(offset, bool) or not isinstance(offset, int):
         raise TypeError(f"the offset of {partition} is an int, not {offset!r}")
     if offset < 0:
         raise UsageError(f"the offset of {partition} is {offset}, below 0")
+    if offset > LAST_OFFSET:
+        raise UsageError(f"the offset of {partition} cannot be {offset}")
     return offset
 
 

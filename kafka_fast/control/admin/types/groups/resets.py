@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PLAN_VERSION = 1
 """Of the JSON of a plan."""
 
+LAST_OFFSET = 2**63 - 1
+
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -195,14 +197,14 @@ class ResetPlan(Value):
                 raise UsageError(f"a plan of version {plan['version']!r}, not of {PLAN_VERSION}")
             return cls(
                 _text(plan["group"]),
-                tuple(_reset(entry) for entry in plan["partitions"]),
+                _each_once([_reset(entry) for entry in plan["partitions"]]),
                 {
                     _partition(entry): KafkaError(_text(entry["error"]))
                     for entry in plan.get("errors", ())
                 },
                 bool(plan.get("is_applied", False)),
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise UsageError(f"this is no plan of ResetPlan.to_json: {what}") from error
 
@@ -214,10 +216,20 @@ def _reset(entry: Mapping[str, Any]) -> PartitionReset:
         _partition(entry),
         None if current is None else _offset(current),
         target,
-        int(entry.get("requested", target)),
+        _integer(entry.get("requested", target)),
         _offset(entry.get("log_start", target)),
         _offset(entry.get("log_end", target)),
     )
+
+
+def _each_once(resets: list[PartitionReset]) -> tuple[PartitionReset, ...]:
+    """Return resets of different partitions: of two of the same only one could be carried out."""
+    seen: set[TopicPartition] = set()
+    for one in resets:
+        if one.partition in seen:
+            raise ValueError(f"{one.partition} is named twice")
+        seen.add(one.partition)
+    return tuple(resets)
 
 
 def _partition(entry: Mapping[str, Any]) -> TopicPartition:
@@ -231,6 +243,13 @@ def _text(value: object) -> str:
 
 
 def _offset(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    offset = _integer(value)
+    if not 0 <= offset <= LAST_OFFSET:
         raise ValueError(f"{value!r} is no number from 0 on")
+    return offset
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{value!r} is no number")
     return value
