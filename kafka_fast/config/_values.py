@@ -19,6 +19,20 @@ from kafka_fast.serialization import as_deserializer, as_serializer
 NO_SECRET = object()
 """What is put in place of a value that can be no secret, before it is read: it is shown nowhere."""
 
+FOR_BROKERS = frozenset(
+    {
+        "client.id",
+        "client.rack",
+        "group.id",
+        "group.instance.id",
+        "group.remote.assignor",
+    }
+)
+"""Texts that stand in requests."""
+
+LONGEST_TEXT = 2**15 - 1
+"""Bytes of a text that brokers read."""
+
 _JAVA_PACKAGE = "org.apache.kafka."
 
 
@@ -139,7 +153,24 @@ def _string(key: Key, label: str, value: object) -> str:
         value = os.fspath(value)
     if not isinstance(value, str):
         raise _wrong_type(key, label, value)
-    return _choice(key, label, value.strip())
+    text = value.strip()
+    if key.name in FOR_BROKERS:
+        _check_can_be_sent(label, text)
+    return _choice(key, label, text)
+
+
+def _check_can_be_sent(label: str, text: str) -> None:
+    """Refuse what would raise where requests are framed, and end the client.
+
+    Raises:
+        ConfigError: brokers cannot get the text.
+    """
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise ConfigError(f"{label}: {text!r} cannot be written in UTF-8") from None
+    if size > LONGEST_TEXT:
+        raise ConfigError(f"{label}: expected at most {LONGEST_TEXT} bytes, not {size}")
 
 
 def _secret(key: Key, label: str, value: object) -> Secret:

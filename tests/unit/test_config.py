@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.config import KEYS, Address, ValueKind, normalize, parse_addresses
+from kafka_fast.config import (
+    KEYS,
+    Address,
+    ValueKind,
+    consumer_settings,
+    normalize,
+    parse_addresses,
+)
 from kafka_fast.errors import ConfigError
 
 
@@ -84,6 +91,21 @@ def test_unknown_without_a_neighbour() -> None:
         normalize({"qqqqqq": 1})
     with pytest.raises(ConfigError, match="must be a string, not 5"):
         normalize({5: 1})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("name", ["client.id", "group.id", "group.instance.id", "client.rack"])
+def test_what_brokers_get_can_be_sent(name: str) -> None:
+    """Regression: it ended the client when its first request was framed."""
+    config = {"bootstrap.servers": "a:1", "group.id": "g"}
+    with pytest.raises(ConfigError, match=rf"{name}: '\\udcff' cannot be written in UTF-8"):
+        consumer_settings({**config, name: "\udcff"})
+    with pytest.raises(ConfigError, match=f"{name}: expected at most 32767 bytes, not 32768"):
+        consumer_settings({**config, name: "x" * 2**15})
+    assert consumer_settings({**config, name: "ünï"})
+
+
+def test_a_file_may_have_a_name_that_is_no_utf_8() -> None:
+    assert normalize({"ssl.keylog.location": "\udcff"})["ssl.keylog.location"] == "\udcff"
 
 
 def test_a_mapping_may_serve_several_kinds_of_clients(caplog: pytest.LogCaptureFixture) -> None:
