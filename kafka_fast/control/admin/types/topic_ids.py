@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import suppress
 
 from kafka_fast.errors import UsageError
 
@@ -18,13 +19,14 @@ def topic_id_text(topic_id: bytes) -> str | None:
 def topic_id_bytes(text: str) -> bytes:
     """Return a topic id from its text.
 
+    Other texts of the same bytes are refused: answers name the topic by this one.
+
     Raises:
-        UsageError: it is none.
+        UsageError: it is none, or written in another way.
     """
-    try:
+    topic_id = b""
+    with suppress(binascii.Error, ValueError, TypeError):
         topic_id = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except (binascii.Error, ValueError, TypeError):
-        topic_id = b""
-    if len(topic_id) != len(NO_TOPIC_ID):
+    if len(topic_id) != len(NO_TOPIC_ID) or topic_id_text(topic_id) != text:
         raise UsageError(f"{text!r} is no topic id, as describe_topics returns it")
     return topic_id

@@ -284,3 +284,26 @@ def test_what_becomes_of_a_setting_is_one_of_four_things() -> None:
         change = AlterConfigOp("a", None, op)  # type: ignore[arg-type]
         with pytest.raises(UsageError, match="what becomes of 'a' cannot be"):
             IncrementalAlterConfigs({resource: [change]}, validate_only=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "VZSqazQvXQo6XkhC-rQo9w==",
+        "VZSqazQvXQo6XkhC-rQo9x",
+        "VZSqazQvXQo6XkhC+rQo9w",
+        "VZSqazQvXQ!o6XkhC-rQo9w",
+        "A" * 22,
+        "VZSqazQv",
+        "",
+    ],
+    ids=["padded", "more bits", "another alphabet", "another letter", "no id", "short", "empty"],
+)
+def test_an_id_is_written_in_one_way(text: str) -> None:
+    """Regression: the topic was deleted, and the call did not know it again in the answer."""
+    with pytest.raises(UsageError, match="is no topic id"):
+        DeleteTopics([text], by_id=True, retry_on_quota=True)
+
+
+def test_an_id_is_taken_as_other_calls_return_it() -> None:
+    assert DeleteTopics(["VZSqazQvXQo6XkhC-rQo9w"], by_id=True, retry_on_quota=True).items
