@@ -39,6 +39,10 @@ TOPIC_IDLE = 10.0
 """Seconds for which the metadata of a topic are kept that no operation asks about."""
 
 
+LOOKED_AT = 100
+"""How many items are asked what they wait for. Of 50,000 this took seconds of an event loop."""
+
+
 class RunningOperation:
     """An operation that was started, for its user's thread."""
 
@@ -48,8 +52,12 @@ class RunningOperation:
 
     def missing(self) -> Reason:
         """Return what the operation waits for. Any thread."""
-        asked = ((str(key), self._opened.why_waiting(key)) for key in self._opened)
-        return reasons_of_several((name, reason) for name, reason in asked if reason is not None)
+        keys = list(self._opened)
+        asked = ((str(key), self._opened.why_waiting(key)) for key in keys[:LOOKED_AT])
+        return reasons_of_several(
+            ((name, reason) for name, reason in asked if reason is not None),
+            more=max(0, len(keys) - LOOKED_AT),
+        )
 
     def give_up(self) -> None:
         """End it: nobody waits for its results any more. Control thread."""

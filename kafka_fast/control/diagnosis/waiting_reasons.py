@@ -7,6 +7,7 @@ date by an event.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain, repeat
 
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections.connections import Connections
@@ -121,10 +122,16 @@ def describe_topic_wait(
     return "; ".join([f"no metadata of topic {topic!r} yet", *(reason.text for reason in reasons)])
 
 
-def reasons_of_several(found: Iterable[tuple[object, Reason]]) -> Reason:
-    """Return the reasons of several partitions or others as one: a few, and the first cause."""
+def reasons_of_several(found: Iterable[tuple[object, Reason]], *, more: int = 0) -> Reason:
+    """Return the reasons of several partitions or others as one: a few, and the first cause.
+
+    Args:
+        found: names with reasons.
+        more: how many others there are, which nobody has looked at.
+    """
     reasons = list(found)
+    texts = (f"{name} ({reason.text})" for name, reason in reasons)
     return Reason(
-        some_of((f"{name} ({reason.text})" for name, reason in reasons), REASONS),
+        some_of(chain(texts, repeat("", more if len(reasons) >= REASONS else 0)), REASONS),
         next((reason.cause for _, reason in reasons if reason.cause is not None), None),
     )

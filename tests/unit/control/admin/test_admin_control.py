@@ -18,6 +18,7 @@ from kafka_fast.control.admin.types.topics import NewTopic
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.messages import CloseReason, RawResponse
 from kafka_fast.control.metadata.metadata import GETS_ROUND
+from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.errors import (
     BrokerError,
     ErrorCode,
@@ -475,3 +476,21 @@ def test_coordinators_that_nobody_waits_for_are_not_looked_for() -> None:
     machine.run(60.0)
     assert brokers.asked == []
     assert not other
+
+
+def test_of_many_items_a_few_are_asked_what_they_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: a call about 50,000 partitions kept its event loop for seconds to say it."""
+    machine = AdminMachine({})
+    offsets = {TopicPartition("nope", number): 0 for number in range(5000)}
+    _, running = machine.start(DeleteRecords(offsets))
+    assert running is not None
+    asked: list[object] = []
+    why_waiting = OpenCall.why_waiting
+
+    def counted(opened: OpenCall[Any, Any], key: Any) -> Any:
+        asked.append(key)
+        return why_waiting(opened, key)
+
+    monkeypatch.setattr(OpenCall, "why_waiting", counted)
+    assert "and 4995 more" in running.missing().text
+    assert len(asked) == 100
