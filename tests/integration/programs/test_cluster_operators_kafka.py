@@ -125,11 +125,17 @@ def test_replicas_move_and_come_back(
 
     moved = told("reassign", "run", plan, "--throttle", "100000000", "--wait", "--yes")
     assert {one["outcome"] for one in moved["partitions"]} <= {"moved", "unchanged"}
-    assert throttles() == {}
-    (described,) = told("topics", "describe", topic)["topics"]
-    assert [one["replicas"] for one in described["partitions"]] == [[2], [3]]
-    states = [one["state"] for one in told("reassign", "status", plan)["partitions"]]
-    assert states == ["done", "done"]
+    eventually(lambda: throttles() == {}, "the end of the throttle")  # brokers hear of it later
+
+    def replicas() -> list[list[int]]:
+        (described,) = told("topics", "describe", topic)["topics"]
+        return [one["replicas"] for one in described["partitions"]]
+
+    def states_of(file: str) -> list[str]:
+        return [one["state"] for one in told("reassign", "status", file)["partitions"]]
+
+    eventually(lambda: replicas() == [[2], [3]], "the new replicas")
+    eventually(lambda: states_of(plan) == ["done", "done"], "the end of the moves")
     assert told("reassign", "status", before, "--wait")["partitions"][0]["state"] == "different"
     back = told("reassign", "run", before, "--wait", "--yes")
     assert [one["outcome"] for one in back["partitions"]] == ["moved"] * 2
