@@ -237,6 +237,7 @@ def test_a_forked_child_is_refused(kafka: EmbeddedKafka) -> None:
     said = run(
         kafka,
         """
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks with threads, since Python 3.12
 pid = os.fork()
 if not pid:
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -248,6 +249,9 @@ print(process.exitcode)
 
 
 @pytest.mark.not_under("thread", "a forked child must not start threads there")
+@pytest.mark.skipif(
+    sys.version_info >= (3, 14), reason="there a child joins its threads before its finalizers run"
+)
 def test_a_thread_that_a_child_of_multiprocessing_joins_gets_its_error(
     kafka: EmbeddedKafka,
 ) -> None:
