@@ -174,6 +174,29 @@ class Operation(Call[K, V]):
             return Retry(error) if self._retries_on_quota else Refused(error)
         return replace(meaning, error=error)
 
+    def done_or_refusal(self, item: K, code: int, said: str | None = None) -> Meaning[None]:
+        """Return what an error code means for an item whose answer has nothing else to say.
+
+        Args:
+            item: the item.
+            code: of the error; 0: the item is done.
+            said: the broker's own words, if it has any.
+        """
+        return self.refusal(item, code, said) if code else Done(None)
+
+    def all_refused(
+        self, items: Iterable[K], code: int, said: str | None = None
+    ) -> Iterator[tuple[K, NotDone]]:
+        """Return the outcomes of a request that the broker has refused as a whole.
+
+        Args:
+            items: the items of the request.
+            code: of the error.
+            said: the broker's own words, if it has any.
+        """
+        for item in items:
+            yield item, self.refusal(item, code, said)
+
     # ---- what all operations do ----
 
     def describe(self, item: K) -> str:

@@ -218,10 +218,7 @@ class CreateAcls(Operation[AclBinding, None]):
             yield from ((item, misfit) for item in items)
             return
         for item, result in zip(items, answer.results, strict=True):
-            if result.error_code:
-                yield item, self.refusal(item, result.error_code, result.error_message)
-            else:
-                yield item, Done(None)
+            yield item, self.done_or_refusal(item, result.error_code, result.error_message)
 
 
 class DeleteAcls(Operation[AclBindingFilter, list[DeletedAcl]]):

@@ -176,10 +176,7 @@ class AlterClientQuotas(Operation[ClientQuotaEntity, None]):
         for entry in answer.entries:
             named = _entity((one.entity_type, one.entity_name) for one in entry.entity)
             key = keys.get(named, named)
-            if entry.error_code:
-                yield key, self.refusal(key, entry.error_code, entry.error_message)
-            else:
-                yield key, Done(None)
+            yield key, self.done_or_refusal(key, entry.error_code, entry.error_message)
 
 
 def _check_entity(entity: ClientQuotaEntity) -> None:

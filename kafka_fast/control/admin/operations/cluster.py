@@ -206,10 +206,7 @@ class UnregisterBroker(Operation[str, None]):
         self, answer: UnregisterBrokerResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Return whether it was removed."""
-        if answer.error_code:
-            yield ONLY, self.refusal(ONLY, answer.error_code, answer.error_message)
-        else:
-            yield ONLY, Done(None)
+        yield ONLY, self.done_or_refusal(ONLY, answer.error_code, answer.error_message)
 
 
 class UnregisterController(Operation[str, None]):
@@ -238,10 +235,7 @@ class UnregisterController(Operation[str, None]):
         self, answer: UnregisterControllerResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Return whether it was removed."""
-        if answer.error_code:
-            yield ONLY, self.refusal(ONLY, answer.error_code, answer.error_message)
-        else:
-            yield ONLY, Done(None)
+        yield ONLY, self.done_or_refusal(ONLY, answer.error_code, answer.error_message)
 
 
 # ---- features ----
@@ -353,18 +347,14 @@ class UpdateFeatures(Operation[str, None]):
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Return which features have their level; since version 2 all of them, or none."""
         if answer.error_code:
-            for item in items:
-                yield item, self.refusal(item, answer.error_code, answer.error_message)
+            yield from self.all_refused(items, answer.error_code, answer.error_message)
             return
         if not answer.results:
             for item in items:
                 yield item, Done(None)
         for result in answer.results:
             key = result.feature
-            if result.error_code:
-                yield key, self.refusal(key, result.error_code, result.error_message)
-            else:
-                yield key, Done(None)
+            yield key, self.done_or_refusal(key, result.error_code, result.error_message)
 
 
 def _feature_key(feature: str, update: FeatureUpdate, version: int) -> FeatureUpdateKey:

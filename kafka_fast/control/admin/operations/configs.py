@@ -301,10 +301,7 @@ class IncrementalAlterConfigs(Operation[ConfigResource, None]):
         """Return which resources have changed."""
         for result in answer.responses:
             key = _resource(result.resource_type, result.resource_name)
-            if result.error_code:
-                yield key, self.refusal(key, result.error_code, result.error_message)
-            else:
-                yield key, Done(None)
+            yield key, self.done_or_refusal(key, result.error_code, result.error_message)
 
 
 def _check_op(resource: ConfigResource, op: AlterConfigOp) -> None:
@@ -441,10 +438,7 @@ class AlterConfigs(Operation[ConfigResource, None]):
         """Return which resources have their settings."""
         for result in answer.responses:
             key = _resource(result.resource_type, result.resource_name)
-            if result.error_code:
-                yield key, self.refusal(key, result.error_code, result.error_message)
-            else:
-                yield key, Done(None)
+            yield key, self.done_or_refusal(key, result.error_code, result.error_message)
 
 
 class ListConfigResources(Operation[str, list[ConfigResource]]):

@@ -142,8 +142,7 @@ class DescribeReplicaLogDirs(Operation[TopicPartitionReplica, ReplicaLogDirInfo]
         """Return the directories of each replica; a directory that has failed tells nothing."""
         code = _error_code(answer)
         if code:
-            for item in items:
-                yield item, self.refusal(item, code)
+            yield from self.all_refused(items, code)
             return
         current: dict[TopicPartition, tuple[str, int]] = {}
         future: dict[TopicPartition, tuple[str, int]] = {}
@@ -234,7 +233,4 @@ class AlterReplicaLogDirs(Operation[TopicPartitionReplica, None]):
         for topic in answer.results:
             for one in topic.partitions:
                 replica = TopicPartitionReplica(topic.topic_name, one.partition_index, broker_id)
-                if one.error_code:
-                    yield replica, self.refusal(replica, one.error_code)
-                else:
-                    yield replica, Done(None)
+                yield replica, self.done_or_refusal(replica, one.error_code)

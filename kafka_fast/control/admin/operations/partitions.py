@@ -116,16 +116,12 @@ class ElectLeaders(Operation[TopicPartition, None]):
     ) -> Iterator[tuple[TopicPartition, Meaning[None]]]:
         """Return which partitions have got their leaders."""
         if answer.error_code:
-            for item in items:
-                yield item, self.refusal(item, answer.error_code)
+            yield from self.all_refused(items, answer.error_code)
             return
         for topic in answer.replica_election_results:
             for part in topic.partition_result:
                 key = TopicPartition(topic.topic, part.partition_id)
-                if part.error_code:
-                    yield key, self.refusal(key, part.error_code, part.error_message)
-                else:
-                    yield key, Done(None)
+                yield key, self.done_or_refusal(key, part.error_code, part.error_message)
 
 
 class ElectAllLeaders(Operation[str, dict[TopicPartition, KafkaError | None]]):
@@ -261,16 +257,12 @@ class AlterPartitionReassignments(Operation[TopicPartition, None]):
     ) -> Iterator[tuple[TopicPartition, Meaning[None]]]:
         """Return which moves have begun, or ended."""
         if answer.error_code:
-            for item in items:
-                yield item, self.refusal(item, answer.error_code, answer.error_message)
+            yield from self.all_refused(items, answer.error_code, answer.error_message)
             return
         for topic in answer.responses:
             for part in topic.partitions:
                 key = TopicPartition(topic.name, part.partition_index)
-                if part.error_code:
-                    yield key, self.refusal(key, part.error_code, part.error_message)
-                else:
-                    yield key, Done(None)
+                yield key, self.done_or_refusal(key, part.error_code, part.error_message)
 
 
 class ListPartitionReassignments(Operation[str, dict[TopicPartition, PartitionReassignment]]):

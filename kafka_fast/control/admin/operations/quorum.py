@@ -171,10 +171,7 @@ class AddRaftVoter(Operation[str, None]):
         self, answer: AddRaftVoterResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Return whether it has a vote."""
-        if answer.error_code:
-            yield ONLY, self.refusal(ONLY, answer.error_code, answer.error_message)
-        else:
-            yield ONLY, Done(None)
+        yield ONLY, self.done_or_refusal(ONLY, answer.error_code, answer.error_message)
 
 
 class RemoveRaftVoter(Operation[str, None]):
@@ -222,7 +219,4 @@ class RemoveRaftVoter(Operation[str, None]):
         self, answer: RemoveRaftVoterResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Return whether its vote has ended."""
-        if answer.error_code:
-            yield ONLY, self.refusal(ONLY, answer.error_code, answer.error_message)
-        else:
-            yield ONLY, Done(None)
+        yield ONLY, self.done_or_refusal(ONLY, answer.error_code, answer.error_message)

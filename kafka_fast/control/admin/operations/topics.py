@@ -161,8 +161,7 @@ class DescribeTopics(Operation[str, TopicDescription]):
     ) -> Iterator[tuple[str, Meaning[TopicDescription]]]:
         """Return each topic, or why it is not described."""
         if answer.error_code:
-            for item in items:
-                yield item, self.refusal(item, answer.error_code)
+            yield from self.all_refused(items, answer.error_code)
             return
         for topic in answer.topics:
             key = topic_id_text(topic.topic_id) if self._by_id else topic.name
@@ -355,10 +354,7 @@ class DeleteTopics(Operation[str, None]):
             key = topic_id_text(topic.topic_id) if self._by_id else topic.name
             if key is None:
                 continue
-            if topic.error_code:
-                yield key, self.refusal(key, topic.error_code, topic.error_message)
-            else:
-                yield key, Done(None)
+            yield key, self.done_or_refusal(key, topic.error_code, topic.error_message)
 
 
 class CreatePartitions(Operation[str, None]):
@@ -408,13 +404,8 @@ class CreatePartitions(Operation[str, None]):
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Return which topics have got their partitions."""
         for topic in answer.results:
-            if topic.error_code:
-                yield (
-                    topic.name,
-                    self.refusal(topic.name, topic.error_code, topic.error_message),
-                )
-            else:
-                yield topic.name, Done(None)
+            name, code = topic.name, topic.error_code
+            yield name, self.done_or_refusal(name, code, topic.error_message)
 
 
 def _more_partitions(topic: str, partitions: NewPartitions) -> CreatePartitionsTopic:

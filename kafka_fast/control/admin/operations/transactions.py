@@ -378,7 +378,4 @@ class AbortTransaction(Operation[TopicPartition, None]):
             for topic in marker.topics:
                 for part in topic.partitions:
                     key = TopicPartition(topic.name, part.partition_index)
-                    if part.error_code:
-                        yield key, self.refusal(key, part.error_code)
-                    else:
-                        yield key, Done(None)
+                    yield key, self.done_or_refusal(key, part.error_code)

@@ -78,8 +78,7 @@ class DescribeUserScramCredentials(Operation[str, Credentials]):
     ) -> Iterator[tuple[str, Meaning[Credentials]]]:
         """Return the credentials of each user."""
         if answer.error_code:
-            for item in items:
-                yield item, self.refusal(item, answer.error_code, answer.error_message)
+            yield from self.all_refused(items, answer.error_code, answer.error_message)
             return
         for result in answer.results:
             if result.error_code:
@@ -296,8 +295,5 @@ class AlterUserScramCredentials(Operation[str, None]):
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Return whose credential was altered."""
         for result in answer.results:
-            if result.error_code:
-                refusal = self.refusal(result.user, result.error_code, result.error_message)
-                yield result.user, refusal
-            else:
-                yield result.user, Done(None)
+            user, code = result.user, result.error_code
+            yield user, self.done_or_refusal(user, code, result.error_message)

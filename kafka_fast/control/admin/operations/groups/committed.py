@@ -311,8 +311,7 @@ class AlterGroupOffsets(OffsetsOperation):
         for topic in answer.topics:
             for part in topic.partitions:
                 partition = TopicPartition(topic.name, part.partition_index)
-                code = part.error_code
-                yield partition, self.refusal(partition, code) if code else Done(None)
+                yield partition, self.done_or_refusal(partition, part.error_code)
 
 
 class DeleteGroupOffsets(OffsetsOperation):
@@ -353,11 +352,9 @@ class DeleteGroupOffsets(OffsetsOperation):
     ) -> Iterator[tuple[TopicPartition, Meaning[None]]]:
         """Return which offsets were deleted."""
         if answer.error_code:
-            for item in items:
-                yield item, self.refusal(item, answer.error_code)
+            yield from self.all_refused(items, answer.error_code)
             return
         for topic in answer.topics:
             for part in topic.partitions:
                 partition = TopicPartition(topic.name, part.partition_index)
-                code = part.error_code
-                yield partition, self.refusal(partition, code) if code else Done(None)
+                yield partition, self.done_or_refusal(partition, part.error_code)

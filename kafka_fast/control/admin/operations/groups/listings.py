@@ -131,11 +131,8 @@ class DeleteGroups(Operation[str, None]):
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Return which groups were deleted."""
         for group in answer.results:
-            if group.error_code:
-                refusal = self.refusal(group.group_id, group.error_code, group.error_message)
-                yield group.group_id, refusal
-            else:
-                yield group.group_id, Done(None)
+            group_id, code = group.group_id, group.error_code
+            yield group_id, self.done_or_refusal(group_id, code, group.error_message)
 
 
 class RemoveMembers(Operation[str, None]):
@@ -214,14 +211,10 @@ class RemoveMembers(Operation[str, None]):
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Return which members have left."""
         if answer.error_code:
-            for item in items:
-                yield item, self.refusal(item, answer.error_code)
+            yield from self.all_refused(items, answer.error_code)
             return
         for member in answer.members:
             instance_id = member.group_instance_id
             is_static = instance_id is not None and instance_id in self._instance_ids
             item = instance_id if is_static and instance_id is not None else member.member_id
-            if member.error_code:
-                yield item, self.refusal(item, member.error_code)
-            else:
-                yield item, Done(None)
+            yield item, self.done_or_refusal(item, member.error_code)

@@ -21,7 +21,7 @@ from kafka_fast.control.admin.operations.groups.committed import (
 from kafka_fast.control.admin.types.offsets import ShareGroupOffset
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
-from kafka_fast.control.requests.meanings import Done, Meaning
+from kafka_fast.control.requests.meanings import Meaning
 from kafka_fast.control.requests.targets import (
     Coordinator,
     CoordinatorKind,
@@ -185,16 +185,13 @@ class AlterShareGroupOffsets(OffsetsOperation):
     ) -> Iterator[tuple[TopicPartition, Meaning[None]]]:
         """Return which offsets were set."""
         if answer.error_code:
-            for item in items:
-                yield item, self.refusal(item, answer.error_code, answer.error_message)
+            yield from self.all_refused(items, answer.error_code, answer.error_message)
             return
         for topic in answer.responses:
             for part in topic.partitions:
                 partition = TopicPartition(topic.topic_name, part.partition_index)
-                if part.error_code:
-                    yield partition, self.refusal(partition, part.error_code, part.error_message)
-                else:
-                    yield partition, Done(None)
+                code, said = part.error_code, part.error_message
+                yield partition, self.done_or_refusal(partition, code, said)
 
 
 class DeleteShareGroupOffsets(Operation[str, None]):
@@ -236,9 +233,8 @@ class DeleteShareGroupOffsets(Operation[str, None]):
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Return of which topics the offsets were deleted."""
         if answer.error_code:
-            for item in items:
-                yield item, self.refusal(item, answer.error_code, answer.error_message)
+            yield from self.all_refused(items, answer.error_code, answer.error_message)
             return
         for topic in answer.responses:
             name, code = topic.topic_name, topic.error_code
-            yield name, self.refusal(name, code, topic.error_message) if code else Done(None)
+            yield name, self.done_or_refusal(name, code, topic.error_message)
