@@ -47,7 +47,7 @@ from kafka_fast.instants import NEVER
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value, field, replace
 
-__all__ = ["ONLY", "Operation", "OperationResults"]
+__all__ = ["NO_SUCH_PARTITION", "NO_SUCH_TOPIC", "ONLY", "Operation", "OperationResults"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -62,6 +62,13 @@ NOT_PERMITTED = frozenset(
     }
 )
 """What brokers answer to who lacks a permission."""
+
+NO_SUCH_TOPIC: Mapping[int, str] = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such topic"}
+"""`Operation.words` where an item is a topic."""
+NO_SUCH_PARTITION: Mapping[int, str] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such partition"
+}
+"""`Operation.words` where an item is a partition."""
 
 UNDONE = MOVED | {ErrorCode.THROTTLING_QUOTA_EXCEEDED}
 """Errors of a try that has changed nothing. Others that pass, as REQUEST_TIMED_OUT, do not say."""

@@ -12,7 +12,7 @@ from kafka_fast.control.admin.arguments import (
     mapping_of,
     told_secret,
 )
-from kafka_fast.control.admin.operation import ONLY, Operation
+from kafka_fast.control.admin.operation import NO_SUCH_TOPIC, ONLY, Operation
 from kafka_fast.control.admin.types.configs import (
     AlterConfigOp,
     AlterConfigOpType,
@@ -27,7 +27,7 @@ from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.targets import AnyNode, NodeTarget, Target
-from kafka_fast.errors import ErrorCode, KafkaError, UnsupportedVersionError, UsageError
+from kafka_fast.errors import KafkaError, UnsupportedVersionError, UsageError
 from kafka_fast.protocol.apis.configs import (
     alter_configs,
     describe_configs,
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from kafka_fast.control.connections.connections import Connections
     from kafka_fast.control.metadata.cluster import Cluster
 
-NO_SUCH_TOPIC: Mapping[int, str] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such topic",
-}
 OF_ONE_BROKER = frozenset({ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER})
 
 FIRST_DESCRIBE_WITH_DOCUMENTATION = 3

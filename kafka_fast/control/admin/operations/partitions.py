@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from kafka_fast.control.admin.arguments import mapping_of, partitions_of
-from kafka_fast.control.admin.operation import ONLY, Operation
+from kafka_fast.control.admin.operation import NO_SUCH_PARTITION, ONLY, Operation
 from kafka_fast.control.admin.types.partitions import ElectionType, PartitionReassignment
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
@@ -33,9 +33,6 @@ from kafka_fast.types import TopicPartition
 
 FIRST_ELECTION_WITH_TYPES = 1
 FIRST_REASSIGNMENT_WITH_FACTOR = 1
-NO_SUCH_PARTITION: Mapping[int, str] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such partition"
-}
 
 # ---- elections ----
 

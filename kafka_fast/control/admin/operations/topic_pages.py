@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kafka_fast.control.admin.operation import ONLY, Operation
+from kafka_fast.control.admin.operation import NO_SUCH_TOPIC, ONLY, Operation
 from kafka_fast.control.admin.types.acls import operations_of
 from kafka_fast.control.admin.types.topic_ids import topic_id_text
 from kafka_fast.control.admin.types.topics import TopicDescription, TopicPartitionInfo
@@ -29,10 +29,6 @@ from kafka_fast.protocol.apis.topics.describe_topic_partitions import (
 )
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
-
-NO_SUCH_TOPIC: Mapping[int, str] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such topic",
-}
 
 
 class TopicPage(Value):

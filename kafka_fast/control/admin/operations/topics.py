@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from kafka_fast.control.admin.arguments import checked_name, mapping_of, names_of, several
-from kafka_fast.control.admin.operation import ONLY, Operation
+from kafka_fast.control.admin.operation import NO_SUCH_TOPIC, ONLY, Operation
 from kafka_fast.control.admin.types.acls import operations_of
 from kafka_fast.control.admin.types.topic_ids import topic_id_bytes, topic_id_text
 from kafka_fast.control.admin.types.topics import (
@@ -57,8 +57,8 @@ from kafka_fast.protocol.apis.topics.delete_topics import (
 )
 from kafka_fast.types import TopicPartition
 
-NO_SUCH_TOPIC: Mapping[int, str] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such topic",
+NO_SUCH_NAME_OR_ID: Mapping[int, str] = {
+    **NO_SUCH_TOPIC,
     ErrorCode.UNKNOWN_TOPIC_ID: "there is no topic with this id",
 }
 
@@ -110,8 +110,8 @@ class DescribeTopics(Operation[str, TopicDescription]):
     name = "describe_topics"
     noun = "topic"
     permission = "DESCRIBE on the topic"
-    final = frozenset(NO_SUCH_TOPIC)
-    words = NO_SUCH_TOPIC
+    final = frozenset(NO_SUCH_NAME_OR_ID)
+    words = NO_SUCH_NAME_OR_ID
     request_class = MetadataRequest
     response_class = MetadataResponse
 
@@ -305,8 +305,8 @@ class DeleteTopics(Operation[str, None]):
     name = "delete_topics"
     noun = "topic"
     permission = "DELETE on the topic"
-    final = frozenset(NO_SUCH_TOPIC)
-    words = NO_SUCH_TOPIC
+    final = frozenset(NO_SUCH_NAME_OR_ID)
+    words = NO_SUCH_NAME_OR_ID
     explained: ClassVar[Mapping[int, str]] = dict.fromkeys(
         final, "an earlier try, of which no answer came, may have deleted it"
     )
@@ -362,8 +362,8 @@ class CreatePartitions(Operation[str, None]):
     name = "create_partitions"
     noun = "topic"
     permission = "ALTER on the topic"
-    final = frozenset(NO_SUCH_TOPIC)
-    words = NO_SUCH_TOPIC
+    final = frozenset(NO_SUCH_NAME_OR_ID)
+    words = NO_SUCH_NAME_OR_ID
     explained: ClassVar[Mapping[int, str]] = {
         ErrorCode.INVALID_PARTITIONS: "an earlier try, of which no answer came, may have added the "
         "partitions"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from kafka_fast.control.admin.arguments import mapping_of, partitions_of
-from kafka_fast.control.admin.operation import Operation, OperationResults
+from kafka_fast.control.admin.operation import NO_SUCH_PARTITION, Operation, OperationResults
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
@@ -56,9 +56,6 @@ GROUPS_PER_FETCH = 20
 OFFSETS_PER_COMMIT = 2000
 """More would make an answer that keeps the control thread from other work."""
 
-NO_SUCH_PARTITION: Mapping[int, str] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such partition"
-}
 
 V = TypeVar("V")
 

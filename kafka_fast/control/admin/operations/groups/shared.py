@@ -7,13 +7,12 @@ are not delivered any more. Behind it some records may have been acknowledged al
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from kafka_fast.control.admin.arguments import mapping_of, names_of, partitions_of
-from kafka_fast.control.admin.operation import Operation, OperationResults
+from kafka_fast.control.admin.operation import NO_SUCH_TOPIC, Operation, OperationResults
 from kafka_fast.control.admin.operations.groups.committed import (
     GROUPS_PER_FETCH,
-    NO_SUCH_PARTITION,
     OffsetsOperation,
     checked_offset,
     of_partitions,
@@ -27,7 +26,7 @@ from kafka_fast.control.requests.targets import (
     CoordinatorKind,
     CoordinatorOfEach,
 )
-from kafka_fast.errors import ErrorCode, KafkaError, broker_error, error_description
+from kafka_fast.errors import KafkaError, broker_error, error_description
 from kafka_fast.protocol.apis.share_groups.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
@@ -200,8 +199,8 @@ class DeleteShareGroupOffsets(Operation[str, None]):
     name = "delete_share_group_offsets"
     permission = "DELETE on the group, and READ on the topic"
     since = "4.1"
-    final = frozenset(NO_SUCH_PARTITION)
-    words: ClassVar = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such topic"}
+    final = frozenset(NO_SUCH_TOPIC)
+    words = NO_SUCH_TOPIC
     request_class = DeleteShareGroupOffsetsRequest
     response_class = DeleteShareGroupOffsetsResponse
 
