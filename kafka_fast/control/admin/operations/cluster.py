@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from kafka_fast._version import __version__
@@ -106,17 +106,7 @@ class DescribeCluster(Operation[str, ClusterDescription]):
             ClusterNode(one.broker_id, one.host, one.port, one.rack, one.is_fenced)
             for one in answer.brokers
         ]
-        yield (
-            ONLY,
-            Done(
-                ClusterDescription(
-                    answer.cluster_id,
-                    _known_id(answer.controller_id),
-                    tuple(sorted(nodes, key=lambda one: one.id)),
-                    operations_of(answer.cluster_authorized_operations),
-                )
-            ),
-        )
+        yield ONLY, Done(_description(answer, nodes))
 
 
 class DescribeClusterByMetadata(Operation[str, ClusterDescription]):
@@ -159,21 +149,18 @@ class DescribeClusterByMetadata(Operation[str, ClusterDescription]):
             yield ONLY, self.refusal(ONLY, answer.error_code)
             return
         nodes = [ClusterNode(one.node_id, one.host, one.port, one.rack) for one in answer.brokers]
-        yield (
-            ONLY,
-            Done(
-                ClusterDescription(
-                    answer.cluster_id,
-                    _known_id(answer.controller_id),
-                    tuple(sorted(nodes, key=lambda one: one.id)),
-                    operations_of(answer.cluster_authorized_operations),
-                )
-            ),
-        )
+        yield ONLY, Done(_description(answer, nodes))
 
 
-def _known_id(node_id: int) -> int | None:
-    return node_id if node_id >= 0 else None
+def _description(
+    answer: DescribeClusterResponse | MetadataResponse, nodes: Iterable[ClusterNode]
+) -> ClusterDescription:
+    return ClusterDescription(
+        answer.cluster_id,
+        answer.controller_id if answer.controller_id >= 0 else None,
+        tuple(sorted(nodes, key=lambda one: one.id)),
+        operations_of(answer.cluster_authorized_operations),
+    )
 
 
 class UnregisterBroker(Operation[str, None]):
