@@ -7,7 +7,6 @@ the user's   waits for their results, see `admin_steps`
 
 from __future__ import annotations
 
-import warnings
 from contextlib import ExitStack
 from typing import NoReturn
 
@@ -74,23 +73,6 @@ class AdminCore(WaitingCore[NoReturn, NoReturn]):
         assert_never(command)
 
     # ---- the end ----
-
-    def abandon(self) -> None:
-        """Stop the threads of a client that was collected without being closed; wait for nothing.
-
-        Garbage collection may call this anywhere.
-        """
-        if self.closed:
-            return
-        try:
-            warnings.warn(
-                f"admin {self.client_id!r} was collected before it was closed: close() it, or use "
-                "it in a with block",
-                ResourceWarning,
-                stacklevel=2,
-            )
-        finally:  # warnings may be errors
-            self.end_in_background()
 
     def begin_exit(self) -> None:
         """Do nothing: no work of an admin client outlives the call that asks for it."""

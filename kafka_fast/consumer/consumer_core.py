@@ -41,6 +41,7 @@ class ConsumerCore(WaitingCore[OwnCommand, OwnEvent]):
     """Both planes of one consumer. User's thread unless said otherwise."""
 
     kind = "consumer"
+    unclosed = "nothing was committed, and its group waits for session.timeout.ms; "
     control: ConsumerControl
     topics: ConsumerTopics
     waits: Waits
@@ -114,26 +115,6 @@ class ConsumerCore(WaitingCore[OwnCommand, OwnEvent]):
             self.reading.put_group_news(command)
         else:
             assert_never(command)
-
-    # ---- the end ----
-
-    def abandon(self) -> None:
-        """Stop the threads of a consumer that was collected without being closed; wait for nothing.
-
-        Any thread: garbage collection may call this anywhere.
-        """
-        if self.closed:
-            return
-        try:
-            warnings.warn(
-                f"consumer {self.client_id!r} was collected before it was closed: nothing was "
-                "committed, and its group waits for session.timeout.ms; close() it, or use it in "
-                "a with block",
-                ResourceWarning,
-                stacklevel=2,
-            )
-        finally:  # warnings may be errors
-            self.end_in_background()
 
     # ---- the end of the process ----
 

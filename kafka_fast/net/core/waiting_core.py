@@ -1,8 +1,9 @@
 """The core of a client whose callers wait for its control thread, with the ways in which it ends.
 
-    close() ─────────► refuse: all waits end ──► end: the threads stop
+    close() ───────────► refuse: all waits end ──► end: the threads stop
     end_in_background ─► the same, in a thread of its own: wait for nothing
-    a fork ──────────► the child's copy refuses everything
+    abandon ───────────► the same, with a warning: the client was not closed
+    a fork ────────────► the child's copy refuses everything
 
 A consumer's core and that of an admin client extend it. A producer's callers wait in C, and its end
 delivers records, so its core has ways of its own.
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+import warnings
+from typing import Any, ClassVar
 
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.dataplane.core._plane import DataPlane
@@ -31,6 +33,8 @@ END_PATIENCE = 1.0
 class WaitingCore(ClientCore[CommandT, EventT]):
     """Both planes of a client whose callers wait by `waits`. Any thread, unless said otherwise."""
 
+    unclosed: ClassVar[str] = ""
+    """What it means that a client of this kind was not closed, for the warning of `abandon`."""
     waits: ClientWaits
     """The waits of users' threads; the subclass makes them."""
 
@@ -77,6 +81,23 @@ class WaitingCore(ClientCore[CommandT, EventT]):
             self._end_detached()
         else:
             self._end()
+
+    def abandon(self) -> None:
+        """Stop the threads of a client that was collected without being closed; wait for nothing.
+
+        Garbage collection may call this anywhere.
+        """
+        if self.closed:
+            return
+        try:
+            warnings.warn(
+                f"{self.kind} {self.client_id!r} was collected before it was closed: "
+                f"{self.unclosed}close() it, or use it in a with block",
+                ResourceWarning,
+                stacklevel=2,
+            )
+        finally:  # warnings may be errors
+            self.end_in_background()
 
     def end_in_background(self) -> None:
         """Stop the threads of a client that needs no goodbye; wait for nothing.
