@@ -11,6 +11,7 @@ from kafka_fast.cli.frame.asking import add_yes, check_can_ask, is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import check_names, counted
 from kafka_fast.cli.frame.nouns import Verb, add_verb
+from kafka_fast.cli.operators.described import partition_infos
 from kafka_fast.cli.operators.listed import real_errors
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import Alarm, ReportColumn, ReportTable
@@ -129,11 +130,7 @@ def _scope(admin: Admin, args: argparse.Namespace) -> ElectionScope:
     topics = dict.fromkeys([*args.topic, *(one.topic for one in args.partition)])
     is_all = not topics
     described = admin.describe_topics(topics or admin.list_topics(include_internal=True))
-    infos = {
-        TopicPartition(name, info.partition): info
-        for name, topic in sorted(described.succeeded.items())
-        for info in topic.partitions
-    }
+    infos = partition_infos(dict(sorted(described.succeeded.items())))
     errors: dict[TopicPartition | str, KafkaError] = {}
     errors.update(real_errors(described.errors) if is_all else described.errors)
     if not is_all:

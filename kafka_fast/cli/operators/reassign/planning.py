@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_fast import TopicPartition
 from kafka_fast.cli.frame.names import check_names, positive
 from kafka_fast.cli.frame.nouns import Verb
+from kafka_fast.cli.operators.described import partition_infos
 from kafka_fast.cli.operators.reassign.balance import balanced
 from kafka_fast.cli.operators.reassign.files import document_of, write_assignment
 from kafka_fast.cli.showing.reports import Report
@@ -73,11 +73,7 @@ def run(admin: Admin, args: argparse.Namespace) -> Report:
     check_names(args.topic)
     racks = _racks(admin, args)
     described = admin.describe_topics(dict.fromkeys(args.topic))
-    infos = {
-        TopicPartition(name, info.partition): info
-        for name, topic in described.succeeded.items()
-        for info in topic.partitions
-    }
+    infos = partition_infos(described.succeeded)
     current = {partition: info.replicas for partition, info in infos.items()}
     planned = balanced(
         {one: args.replication_factor or len(replicas) for one, replicas in current.items()}, racks

@@ -11,6 +11,7 @@ from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import counted
 from kafka_fast.cli.frame.nouns import Verb
+from kafka_fast.cli.operators.described import partition_infos
 from kafka_fast.cli.operators.reassign.files import read_assignment
 from kafka_fast.cli.operators.reassign.waiting import end_throttles, wait_until_moved
 from kafka_fast.cli.showing.reports import Report
@@ -102,11 +103,8 @@ def _of_plan(
     errors: dict[Any, KafkaError],
 ) -> list[dict[str, object]]:
     described = admin.describe_topics(dict.fromkeys(partition.topic for partition in plan))
-    replicas = {
-        TopicPartition(name, info.partition): info.replicas
-        for name, topic in described.succeeded.items()
-        for info in topic.partitions
-    }
+    infos = partition_infos(described.succeeded)
+    replicas = {partition: info.replicas for partition, info in infos.items()}
     entries = []
     for one, brokers in plan.items():
         if one in moving:

@@ -12,6 +12,7 @@ from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import counted, positive
 from kafka_fast.cli.frame.nouns import Verb
+from kafka_fast.cli.operators.described import partition_infos
 from kafka_fast.cli.operators.reassign.files import read_assignment
 from kafka_fast.cli.operators.reassign.throttles import Move, set_throttles
 from kafka_fast.cli.operators.reassign.waiting import STAYS, end_throttles, wait_until_moved
@@ -78,11 +79,8 @@ def _moves(
 ) -> dict[TopicPartition, Move]:
     """Return what each partition of the plan has and gets; add what is not there to the errors."""
     described = admin.describe_topics(dict.fromkeys(partition.topic for partition in plan))
-    replicas = {
-        TopicPartition(name, info.partition): info.replicas
-        for name, topic in described.succeeded.items()
-        for info in topic.partitions
-    }
+    infos = partition_infos(described.succeeded)
+    replicas = {partition: info.replicas for partition, info in infos.items()}
     for partition in plan:
         if partition.topic in described.errors:
             errors[partition] = described.errors[partition.topic]
