@@ -92,10 +92,15 @@ def parse_duration(text: str) -> timedelta:
     """Return the duration that a text such as `90s`, `1h30m` or `7d` names."""
     if _DURATION.fullmatch(text) and text.isascii():
         try:
-            return timedelta(seconds=_seconds(text))
+            return timedelta(seconds=seconds_of(text))
         except OverflowError:
             pass
     raise argparse.ArgumentTypeError(f"expected a duration such as 1h30m (s, m, h, d): {text!r}")
+
+
+def seconds_of(text: str) -> int:
+    """Return the sum of a duration's parts; the caller has looked whether the text is one."""
+    return sum(int(count) * SECONDS[unit] for count, unit in _PART.findall(text))
 
 
 def time_meant(offset: int) -> str:
@@ -119,11 +124,7 @@ def joined_times(argv: Iterable[str]) -> list[str]:
 
 
 def _ago(text: str) -> int:
-    return int((time.time() - _seconds(text)) * 1000)
-
-
-def _seconds(text: str) -> int:
-    return sum(int(count) * SECONDS[unit] for count, unit in _PART.findall(text))
+    return int((time.time() - seconds_of(text)) * 1000)
 
 
 def _iso(text: str) -> int:

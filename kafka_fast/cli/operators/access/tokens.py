@@ -15,6 +15,7 @@ from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import principal
 from kafka_fast.cli.frame.nouns import Noun, Verb
 from kafka_fast.cli.operators.access.passwords import read_secret
+from kafka_fast.cli.records.points import seconds_of
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
 from kafka_fast.errors import DelegationTokenNotFound
@@ -50,9 +51,7 @@ TOKEN_COLUMNS = (
 _HMAC_COLUMN = ReportColumn("HMAC")
 _OUTCOME_COLUMN = ReportColumn("OUTCOME")
 
-_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"(?:[0-9]{1,9}[smhd])+")
-_PART = re.compile(r"(\d+)([smhd])")
 
 
 # ---- arguments ----
@@ -131,7 +130,7 @@ def _duration(text: str) -> int:
     """Return a time such as 1h30m in ms."""
     if not _DURATION.fullmatch(text):
         raise argparse.ArgumentTypeError(f"expected a time such as 90s, 12h or 7d, not {text!r}")
-    return sum(int(count) * _MS[unit] for count, unit in _PART.findall(text))
+    return 1000 * seconds_of(text)
 
 
 # ---- the commands ----
