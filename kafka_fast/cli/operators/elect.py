@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kafka_fast import TopicPartition
-from kafka_fast.cli.frame.asking import add_yes, check_can_ask, is_confirmed
+from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import check_names, counted
 from kafka_fast.cli.frame.nouns import Verb, add_verb
@@ -74,7 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="one partition; may be repeated (default: all partitions that need it)",
     )
-    add_yes(parser)
 
 
 def _partition(text: str) -> TopicPartition:
@@ -88,8 +87,6 @@ def run(admin: Admin, args: argparse.Namespace) -> Report | None:
     """Elect leaders; look first which partitions need it, and ask where records may be lost."""
     from kafka_fast.admin import ElectionType
 
-    if args.unclean:
-        check_can_ask(args)
     scope = _scope(admin, args)
     needed = {
         partition: info
@@ -114,6 +111,10 @@ def run(admin: Admin, args: argparse.Namespace) -> Report | None:
                 errors[partition] = error
                 del outcomes[partition]
     return _report(args, scope, outcomes)
+
+
+def _may_lose_records(args: argparse.Namespace) -> bool:
+    return bool(args.unclean)
 
 
 def _is_named(args: argparse.Namespace) -> bool:
@@ -203,6 +204,8 @@ ELECT = Verb(
     run=run,
     examples=EXAMPLES,
     changes=True,
+    asks=True,
+    asks_when=_may_lose_records,
 )
 
 
