@@ -262,7 +262,8 @@ def test_ctrl_c_ends_a_call(kafka: EmbeddedKafka) -> None:
         """
 from kafka_fast.admin import NewTopic
 def press():
-    time.sleep(0.2)
+    while "sent CreateTopics" not in admin.debug_dump():
+        time.sleep(0.001)
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=press).start()
 try:
