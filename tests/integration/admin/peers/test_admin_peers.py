@@ -5,6 +5,7 @@ Each row is played twice with each peer: the peer sees what ours has done, and t
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -524,8 +525,8 @@ def _(scene: Scene) -> Facts:
 
 # ---- the table is played ----
 
-MEMBERS_GROUP = "admin-peers-members"
-"""A group that has a member as long as this module runs."""
+MEMBERS_GROUP = f"admin-peers-{uuid.uuid4().hex}"
+"""A group that has a member as long as this module runs; its topic has the same name."""
 
 
 @pytest.fixture(scope="module")
@@ -546,14 +547,14 @@ def producer(real_kafka: RealKafka) -> Iterator[Producer]:
 @pytest.fixture(scope="module")
 def member(real_kafka: RealKafka) -> Iterator[Consumer]:
     """The member of MEMBERS_GROUP."""
-    real_kafka.create_topic("admin-peers", partitions=2)
+    real_kafka.create_topic(MEMBERS_GROUP, partitions=2)
     properties = {
         "bootstrap.servers": real_kafka.bootstrap,
         "group.id": MEMBERS_GROUP,
         "partition.assignment.strategy": "range",
     }
     with Consumer(properties) as made:
-        made.subscribe(["admin-peers"])
+        made.subscribe([MEMBERS_GROUP])
         eventually(lambda: made.poll(timeout=0.1) is not None and made.assignment())
         yield made
 
