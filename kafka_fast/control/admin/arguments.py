@@ -34,21 +34,21 @@ LAST_NUMBER = 2**31 - 1
 """Of a partition, and the highest id of a node."""
 
 
-def several(given: Iterable[K], what: str) -> list[K]:
+def several(values: Iterable[K], what: str) -> list[K]:
     """Return what a user has given several of.
 
     Args:
-        given: a list or the like.
+        values: a list or the like.
         what: names it in an error.
 
     Raises:
         TypeError: it is no list; or one text, whose letters would be taken for names.
     """
-    if isinstance(given, str):
-        raise TypeError(f"{what} are a list or a set, not the string {given!r}")
-    if isinstance(given, (bytes, bytearray)) or not isinstance(given, Iterable):
-        raise TypeError(f"{what} are a list or a set, not {given!r}")
-    return list(given)
+    if isinstance(values, str):
+        raise TypeError(f"{what} are a list or a set, not the string {values!r}")
+    if isinstance(values, (bytes, bytearray)) or not isinstance(values, Iterable):
+        raise TypeError(f"{what} are a list or a set, not {values!r}")
+    return list(values)
 
 
 def names_of(names: Iterable[str], what: str = "the ids of groups") -> list[str]:
@@ -65,16 +65,16 @@ def names_of(names: Iterable[str], what: str = "the ids of groups") -> list[str]
     return [checked_name(name, what) for name in several(names, what)]
 
 
-def mapping_of(given: Mapping[K, V], what: str) -> dict[K, V]:
+def mapping_of(mapping: Mapping[K, V], what: str) -> dict[K, V]:
     """Return what a user has given by item.
 
     Raises:
         TypeError: it is no mapping.
     """
-    if not isinstance(given, Mapping):
-        kind = type(given).__name__  # it may hold passwords, so it is not shown
+    if not isinstance(mapping, Mapping):
+        kind = type(mapping).__name__  # it may hold passwords, so it is not shown
         raise TypeError(f"{what} come in a mapping, not in a {kind}")
-    return dict(given)
+    return dict(mapping)
 
 
 def checked_name(name: object, what: str) -> str:

@@ -122,14 +122,14 @@ def describe_topic_wait(
     return "; ".join([f"no metadata of topic {topic!r} yet", *(reason.text for reason in reasons)])
 
 
-def reasons_of_several(found: Iterable[tuple[object, Reason]], *, more: int = 0) -> Reason:
+def reasons_of_several(named: Iterable[tuple[object, Reason]], *, more: int = 0) -> Reason:
     """Return the reasons of several partitions or others as one: a few, and the first cause.
 
     Args:
-        found: names with reasons.
+        named: names with reasons.
         more: how many others there are, which nobody has looked at.
     """
-    reasons = list(found)
+    reasons = list(named)
     texts = (f"{name} ({reason.text})" for name, reason in reasons)
     return Reason(
         some_of(chain(texts, repeat("", more if len(reasons) >= REASONS else 0)), REASONS),

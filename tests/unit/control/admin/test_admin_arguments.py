@@ -182,9 +182,9 @@ def test_a_name_can_be_sent(make: Maker) -> None:
 
 @pytest.mark.parametrize("make", OF_ONE_GROUP)
 def test_the_id_of_a_group_can_be_sent(make: Maker) -> None:
-    for given in (None, 5, b"g"):
+    for no_text in (None, 5, b"g"):
         with pytest.raises(TypeError, match="is no text"):
-            make(given)
+            make(no_text)
     for name in (UNWRITABLE, LONG):
         with pytest.raises(UsageError):
             make(name)
