@@ -11,45 +11,31 @@ import io
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typing_extensions import Self
 
-from kafka_fast.admin import AdminResult
 from kafka_fast.cli.main import main
-from kafka_fast.control.admin.operation import OperationResults
-from kafka_fast.errors import KafkaError
 from tests.documentation.pages import ROOT, blocks
+from tests.unit.cli.operators.scripted_admin import ScriptedAdmin
 
 
-class FakeAdmin:
+class FakeAdmin(ScriptedAdmin):
     """Stands for the class `Admin`, and for the one client that is made of it."""
 
     def __init__(self, answers: Mapping[str, object]) -> None:
-        self.calls: list[tuple[object, ...]] = []
-        self._answers = answers
+        super().__init__()
+        self.answers.update(answers)
 
     def __call__(self, config: Mapping[str, object]) -> Self:
         return self
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def __getattr__(self, name: str) -> Callable[..., object]:
-        answer = self._answers[name]
-
-        def called(*args: object, **options: object) -> object:
-            self.calls.append((name, *args, *([options] if options else [])))
-            if isinstance(answer, Exception):
-                raise answer
-            return answer(*args, **options) if callable(answer) else answer
-
-        return called
+    def entry(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Return name and arguments in one row, behind which stand the options, if there are."""
+        return (name, *args, *([options] if options else []))
 
 
 def faked(monkeypatch: pytest.MonkeyPatch, **answers: object) -> FakeAdmin:
@@ -62,14 +48,6 @@ def faked(monkeypatch: pytest.MonkeyPatch, **answers: object) -> FakeAdmin:
     fake = FakeAdmin(answers)
     monkeypatch.setattr("kafka_fast.Admin", fake)
     return fake
-
-
-def answered(
-    values: Mapping[Any, object], errors: Mapping[Any, KafkaError] | None = None
-) -> AdminResult[Any, Any]:
-    """Return what a call about many things returns."""
-    errors = dict(errors or {})
-    return AdminResult("fake", OperationResults([*values, *errors], dict(values), errors))
 
 
 class _Keyboard(io.StringIO):

@@ -1,6 +1,6 @@
 """An admin client whose calls return what a test says: for what the embedded broker cannot serve.
 
-admin.answers["delete_groups"] = result({"audit": None}, {"other": NonEmptyGroup("...")})
+admin.answers["delete_groups"] = answered({"audit": None}, {"other": NonEmptyGroup("...")})
 assert main([...]) == 1
 assert admin.calls == [("delete_groups", (["audit", "other"],), {})]
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from typing_extensions import Self
 
 import kafka_fast
 from kafka_fast.admin import AdminResult, NodesResult
@@ -18,13 +19,12 @@ from kafka_fast.control.admin.operation import OperationResults
 from kafka_fast.errors import KafkaError
 
 
-def result(
-    values: Mapping[Any, Any], errors: Mapping[Any, KafkaError] | None = None
+def answered(
+    values: Mapping[Any, object], errors: Mapping[Any, KafkaError] | None = None
 ) -> AdminResult[Any, Any]:
     """Return what a call about items returns."""
     errors = dict(errors or {})
-    keys = [*values, *errors]
-    return AdminResult("scripted", OperationResults(keys, dict(values), errors))
+    return AdminResult("scripted", OperationResults([*values, *errors], dict(values), errors))
 
 
 def of_nodes(
@@ -41,17 +41,21 @@ class ScriptedAdmin:
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {}
         """What each method returns; an exception is raised, a function is called."""
-        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self.calls: list[Any] = []
 
-    def __enter__(self) -> ScriptedAdmin:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
 
+    def entry(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Return how a call stands in `calls`."""
+        return (name, args, options)
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def _call(*args: Any, **options: Any) -> Any:
-            self.calls.append((name, args, options))
+            self.calls.append(self.entry(name, args, options))
             answer = self.answers[name]
             if isinstance(answer, Exception):
                 raise answer

@@ -19,7 +19,8 @@ from kafka_fast.admin import (
 )
 from kafka_fast.cli.main import main
 from kafka_fast.errors import KafkaStorageError, KafkaTimeoutError
-from tests.unit.cli.operators.fake_admin import FakeAdmin, answered, check_page, faked, report
+from tests.unit.cli.operators.fake_admin import FakeAdmin, check_page, faked, report
+from tests.unit.cli.operators.scripted_admin import answered
 
 CLUSTER = ClusterDescription(
     "MkU3OEVBNTcwNTJENDM2Qg",

@@ -21,7 +21,7 @@ from kafka_fast.cli.main import main
 from kafka_fast.errors import InvalidConfig, UnknownTopicOrPartition
 from kafka_fast.secret import Secret
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
-from tests.unit.cli.operators.scripted_admin import ScriptedAdmin, replace_admin, result
+from tests.unit.cli.operators.scripted_admin import ScriptedAdmin, answered, replace_admin
 
 ORDERS, AUDIT = (ConfigResource(ConfigResourceType.TOPIC, name) for name in ("orders", "audit"))
 DEFAULTS = ConfigResource(ConfigResourceType.BROKER, "")
@@ -49,7 +49,7 @@ def admin(monkeypatch: pytest.MonkeyPatch) -> ScriptedAdmin:
 def test_describe(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> None:
     entries = {"retention.ms": RETENTION, "cleanup.policy": POLICY}
     gone = UnknownTopicOrPartition("there is no such topic")
-    admin.answers["describe_configs"] = result({ORDERS: entries}, {AUDIT: gone})
+    admin.answers["describe_configs"] = answered({ORDERS: entries}, {AUDIT: gone})
     words = ["configs", "describe", "topics", "orders", "audit"]
     assert main(words) == 1
     told = capsys.readouterr()
@@ -93,13 +93,13 @@ def test_describe(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_what_is_secret(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> None:
     broker = ConfigResource(ConfigResourceType.BROKER, "1")
-    admin.answers["describe_configs"] = result({broker: {"ssl.key.password": SECRET}})
+    admin.answers["describe_configs"] = answered({broker: {"ssl.key.password": SECRET}})
     assert main(["configs", "describe", "broker", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split()[2] == "****"
 
 
 def test_where_nothing_is_set(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> None:
-    admin.answers["describe_configs"] = result({DEFAULTS: {"cleanup.policy": POLICY}})
+    admin.answers["describe_configs"] = answered({DEFAULTS: {"cleanup.policy": POLICY}})
     assert main(["configs", "describe", "broker-defaults"]) == 0
     assert capsys.readouterr().err == "kafka-fast: nothing is set there\n"
     assert main(["configs", "describe", "broker-defaults", "--all"]) == 0
@@ -111,7 +111,7 @@ def test_all_of_a_kind(admin: ScriptedAdmin) -> None:
     admin.answers |= {
         "list_topics": {"orders": None, "audit": None},
         "list_config_resources": [group],
-        "describe_configs": result({}),
+        "describe_configs": answered({}),
     }
     assert main(["configs", "describe", "topic"]) == 0
     assert main(["configs", "describe", "group"]) == 0
@@ -138,7 +138,7 @@ def test_alter(admin: ScriptedAdmin, tmp_path: Path, capsys: pytest.CaptureFixtu
     file = tmp_path / "secret"
     file.write_text("hidden\n")
     refused = InvalidConfig("not a number")
-    admin.answers["incremental_alter_configs"] = result({ORDERS: None}, {AUDIT: refused})
+    admin.answers["incremental_alter_configs"] = answered({ORDERS: None}, {AUDIT: refused})
     words = ["configs", "alter", "topic", "orders", "audit", "--set", "a=1", "--set", "b=x=y"]
     words += ["--delete", "c", "--append", "d=1,2", "--subtract", "e=3"]
     words += ["--set-from", f"x.password={file}"]
@@ -166,7 +166,7 @@ def test_alter(admin: ScriptedAdmin, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_alter_the_defaults(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> None:
-    admin.answers["incremental_alter_configs"] = result({DEFAULTS: None})
+    admin.answers["incremental_alter_configs"] = answered({DEFAULTS: None})
     words = ["configs", "alter", "broker-defaults", "--set", "a=1", "--dry-run", "-o", "json"]
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out) == {
@@ -180,7 +180,7 @@ def test_alter_the_defaults(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[
 
 def test_alter_topics(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> None:
     gone = UnknownTopicOrPartition("there is no such topic")
-    admin.answers["incremental_alter_configs"] = result({ORDERS: None}, {AUDIT: gone})
+    admin.answers["incremental_alter_configs"] = answered({ORDERS: None}, {AUDIT: gone})
     words = ["topics", "alter", "orders", "audit", "--config", "a=1", "--delete-config", "b"]
     assert main([*words, "-o", "json"]) == 1
     report = json.loads(capsys.readouterr().out)

@@ -16,12 +16,12 @@ from kafka_fast.errors import (
 )
 from tests.unit.cli.operators.fake_admin import (
     FakeAdmin,
-    answered,
     check_page,
     faked,
     on_a_terminal,
     report,
 )
+from tests.unit.cli.operators.scripted_admin import answered
 
 ORDERS = [TopicPartition("orders", number) for number in range(4)]
 LEADERS = {"orders": [1, 3, None, 2], "audit": [2]}
@@ -109,7 +109,7 @@ def test_unclean_asks(
 
 
 def test_nothing_is_needed(fake: FakeAdmin, capsys: pytest.CaptureFixture[str]) -> None:
-    fake._answers = {**fake._answers, "list_topics": []}
+    fake.answers["list_topics"] = []
     assert main(["elect", "--preferred"]) == 0
     assert "no partition needs such an election" in capsys.readouterr().err
 

@@ -7,7 +7,7 @@ import pytest
 from kafka_fast.cli.main import main
 from kafka_fast.control.admin.types.topics import TopicListing
 from kafka_fast.errors import KafkaTimeoutError, UnknownTopicOrPartition
-from tests.unit.cli.operators.scripted_admin import replace_admin, result
+from tests.unit.cli.operators.scripted_admin import answered, replace_admin
 
 COMMANDS = [
     ["topics", "list"],
@@ -23,10 +23,10 @@ def test_a_topic_of_which_nothing_is_known_is_no_success(
 ) -> None:
     admin = replace_admin(monkeypatch)
     admin.answers["list_topics"] = {"a": TopicListing("a", None, False)}
-    admin.answers["list_offsets"] = result({})
-    admin.answers["describe_topics"] = result({}, {"a": KafkaTimeoutError("a is late")})
+    admin.answers["list_offsets"] = answered({})
+    admin.answers["describe_topics"] = answered({}, {"a": KafkaTimeoutError("a is late")})
     assert main(words) == 1
     assert "a is late" in capsys.readouterr().err
-    admin.answers["describe_topics"] = result({}, {"a": UnknownTopicOrPartition("a is gone")})
+    admin.answers["describe_topics"] = answered({}, {"a": UnknownTopicOrPartition("a is gone")})
     assert main(words) == 0
     assert "a is gone" not in capsys.readouterr().err

@@ -26,7 +26,7 @@ from kafka_fast.errors import (
     UnknownTopicOrPartition,
 )
 from tests.documentation.pages import blocks
-from tests.unit.cli.operators.scripted_admin import ScriptedAdmin, of_nodes, replace_admin, result
+from tests.unit.cli.operators.scripted_admin import ScriptedAdmin, answered, of_nodes, replace_admin
 
 PARTITION = TopicPartition("orders", 0)
 OPEN = ProducerState(12, 5, 7, 1_700_000_000_000, None, 100)
@@ -48,7 +48,7 @@ def test_the_page(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> N
     admin.answers["list_transactions"] = of_nodes({one.transactional_id: one for one in LISTED})
     partitions = frozenset({TopicPartition("orders", 3), TopicPartition("orders", 0)})
     began = int(time.time() * 1000) - 600_000
-    admin.answers["describe_transactions"] = result(
+    admin.answers["describe_transactions"] = answered(
         {"billing-1": TransactionDescription(TransactionState.ONGOING, 12, 3, 60_000, began,
                                              partitions)}
     )  # fmt: skip
@@ -95,7 +95,7 @@ def test_each_state_is_one_of_kafkas() -> None:
 def test_describe(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> None:
     absent = TransactionalIdNotFound("nobody knows it")
     one = TransactionDescription(TransactionState.EMPTY, 12, 3, 60_000, None, frozenset())
-    admin.answers["describe_transactions"] = result({"a": one}, {"b": absent})
+    admin.answers["describe_transactions"] = answered({"a": one}, {"b": absent})
     assert main(["txn", "describe", "a", "b", "-o", "json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert [error["transactional_id"] for error in report.pop("errors")] == ["b"]
@@ -154,7 +154,7 @@ def test_hanging(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize("which", ["--start-offset 100", "--producer-id 12"])
 def test_abort(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str], which: str) -> None:
-    admin.answers["describe_producers"] = result({PARTITION: (IDLE, OPEN)})
+    admin.answers["describe_producers"] = answered({PARTITION: (IDLE, OPEN)})
     admin.answers["abort_transaction"] = None
     words = ["txn", "abort", "orders", "0", *which.split()]
     assert main(words) == 2
@@ -178,7 +178,7 @@ def test_abort(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str], which: 
 
 
 def test_nothing_to_abort(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> None:
-    admin.answers["describe_producers"] = result({PARTITION: (IDLE,)})
+    admin.answers["describe_producers"] = answered({PARTITION: (IDLE,)})
     words = ["txn", "abort", "orders", "0", "--yes"]
     assert main([*words, "--producer-id", "13", "-o", "json"]) == 1
     report = json.loads(capsys.readouterr().out)
@@ -186,10 +186,10 @@ def test_nothing_to_abort(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[st
     assert report["errors"][0]["partition"] == 0
     assert main([*words, "--start-offset", "7"]) == 1
     assert "has no open transaction that began at offset 7" in capsys.readouterr().err
-    admin.answers["describe_producers"] = result({}, {PARTITION: UnknownTopicOrPartition("gone")})
+    admin.answers["describe_producers"] = answered({}, {PARTITION: UnknownTopicOrPartition("gone")})
     assert main([*words, "--start-offset", "7"]) == 1
     assert capsys.readouterr().err.count("gone") == 1
-    admin.answers["describe_producers"] = result({PARTITION: (OPEN,)})
+    admin.answers["describe_producers"] = answered({PARTITION: (OPEN,)})
     admin.answers["abort_transaction"] = InvalidProducerEpoch("a higher epoch")
     assert main([*words, "--start-offset", "100"]) == 1
     assert "a higher epoch" in capsys.readouterr().err

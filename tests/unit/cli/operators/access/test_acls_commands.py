@@ -18,7 +18,8 @@ from kafka_fast.admin import (
 )
 from kafka_fast.cli.main import main
 from kafka_fast.errors import ClusterAuthorizationFailed, UnknownServerError
-from tests.unit.cli.operators.fake_admin import answered, check_page, faked, on_a_terminal, report
+from tests.unit.cli.operators.fake_admin import check_page, faked, on_a_terminal, report
+from tests.unit.cli.operators.scripted_admin import answered
 
 READ = AclBinding(ResourceType.TOPIC, "orders", "User:alice", AclOperation.READ)
 ALTER = AclBinding(

@@ -7,7 +7,8 @@ import pytest
 from kafka_fast.admin import ClientQuotaEntity, ClientQuotaFilter, ClientQuotaName
 from kafka_fast.cli.main import main
 from kafka_fast.errors import InvalidRequest
-from tests.unit.cli.operators.fake_admin import answered, check_page, faked, report
+from tests.unit.cli.operators.fake_admin import check_page, faked, report
+from tests.unit.cli.operators.scripted_admin import answered
 
 DEFAULT, ANY = ClientQuotaName.DEFAULT, ClientQuotaName.ANY
 

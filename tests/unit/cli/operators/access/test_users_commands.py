@@ -19,12 +19,12 @@ from kafka_fast.cli.main import main
 from kafka_fast.errors import ClusterAuthorizationFailed, ResourceNotFound
 from tests.unit.cli.operators.fake_admin import (
     FakeAdmin,
-    answered,
     check_page,
     faked,
     on_a_terminal,
     report,
 )
+from tests.unit.cli.operators.scripted_admin import answered
 
 SHA_256, SHA_512 = UserScramMechanism.SCRAM_SHA_256, UserScramMechanism.SCRAM_SHA_512
 CREDENTIALS = {

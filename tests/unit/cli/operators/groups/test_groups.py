@@ -40,7 +40,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from tests.documentation.pages import blocks
-from tests.unit.cli.operators.scripted_admin import ScriptedAdmin, of_nodes, replace_admin, result
+from tests.unit.cli.operators.scripted_admin import ScriptedAdmin, answered, of_nodes, replace_admin
 from tests.unit.cli.terminals import terminal
 from tests.waiting import eventually
 
@@ -163,19 +163,19 @@ def test_groups_of_all_types(admin: ScriptedAdmin, capsys: pytest.CaptureFixture
     consumers = ConsumerGroupDescription(
         "c", GroupType.CONSUMER, state, "uniform", (member_of("c", reads),), 1, 4, 4
     )
-    answers["describe_consumer_groups"] = result(
+    answers["describe_consumer_groups"] = answered(
         {"c": consumers}, {"connect": UsageError("its members are no consumers"), "share": none,
                            "streams": none, "nobody": none}
     )  # fmt: skip
-    answers["describe_classic_groups"] = result(
+    answers["describe_classic_groups"] = answered(
         {"connect": ClassicGroupDescription("connect", state, "connect", "compatible",
                                             (member_of("w", None),), 2)}
     )  # fmt: skip
-    answers["describe_share_groups"] = result(
+    answers["describe_share_groups"] = answered(
         {"share": ShareGroupDescription("share", state, "simple", (), 3, 5, 5)},
         {"streams": none, "nobody": none},
     )
-    answers["describe_streams_groups"] = result(
+    answers["describe_streams_groups"] = answered(
         {"streams": StreamsGroupDescription("streams", state, 1, 1, 0, (), (streams_member,), 1)},
         {"nobody": UnsupportedVersionError("too old")},
     )
@@ -201,7 +201,7 @@ def test_groups_of_all_types(admin: ScriptedAdmin, capsys: pytest.CaptureFixture
 
 
 def described(**members: int) -> Any:
-    return result(
+    return answered(
         {
             name: ConsumerGroupDescription(
                 name, GroupType.CLASSIC, GroupState.EMPTY, "",
@@ -214,7 +214,7 @@ def described(**members: int) -> Any:
 
 def test_delete(admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]) -> None:
     absent, busy = GroupIdNotFound("no such group"), NonEmptyGroup("it has members")
-    admin.answers["delete_groups"] = result({"a": None}, {"b": busy, "c": absent})
+    admin.answers["delete_groups"] = answered({"a": None}, {"b": busy, "c": absent})
     words = ["groups", "delete", "a", "b", "c", "a"]
     assert main([*words, "--yes"]) == 1
     told = capsys.readouterr()
@@ -308,9 +308,9 @@ def test_a_group_that_could_not_be_looked_up_is_not_absent(
     admin: ScriptedAdmin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Regression: a timeout of one of the four questions was taken for its absence."""
-    absent = result({}, {"a": GroupIdNotFound("no such group")})
+    absent = answered({}, {"a": GroupIdNotFound("no such group")})
     admin.answers["describe_consumer_groups"] = absent
-    admin.answers["describe_share_groups"] = result({}, {"a": KafkaTimeoutError("too late")})
-    admin.answers["describe_streams_groups"] = result({}, {"a": UnsupportedVersionError("old")})
+    admin.answers["describe_share_groups"] = answered({}, {"a": KafkaTimeoutError("too late")})
+    admin.answers["describe_streams_groups"] = answered({}, {"a": UnsupportedVersionError("old")})
     assert main(["groups", "delete", "a", "--if-exists", "--dry-run"]) == 1
     assert "too late" in capsys.readouterr().err

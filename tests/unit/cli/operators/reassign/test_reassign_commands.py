@@ -33,12 +33,12 @@ from kafka_fast.errors import (
 )
 from tests.unit.cli.operators.fake_admin import (
     FakeAdmin,
-    answered,
     check_page,
     faked,
     on_a_terminal,
     report,
 )
+from tests.unit.cli.operators.scripted_admin import answered
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 TOPIC = ConfigResource(ConfigResourceType.TOPIC, "orders")
@@ -299,7 +299,7 @@ def test_an_interruption_tells_of_the_throttle(
     def broken(*args: object) -> object:
         raise error
 
-    cluster.fake._answers = {**cluster.fake._answers, call: broken}
+    cluster.fake.answers[call] = broken
     status = 130 if isinstance(error, KeyboardInterrupt) else 1
     assert main(["reassign", "run", plan, "--yes", "--throttle", "1000", "--wait"]) == status
     assert "the throttle stays until kafka-fast reassign status" in capsys.readouterr().err
