@@ -75,7 +75,7 @@ MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/sending tests/u
 COPY := build/without-codecs
 EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
 C_FILES = $(shell find src_c bench tests -name '*.[ch]')
-TYPED = kafka_fast pyspark_kafka_fast.py setup.py src_c/make_commands.py \
+TYPED = kafka_fast pyspark_kafka_fast.py setup.py src_c/make_messages \
 	$(shell find bench examples wheels tests/typing tests/sanitize tests/sim/worlds tests/support -name '*.py' 2>/dev/null)
 
 .PHONY: help

@@ -55,6 +55,7 @@ C_LIBRARIES: dict[str, list[str]] = {
     "kf_planes": [
         "kf_pool.c",
         "kf_event.c",
+        "kf_events.c",
         "kf_commands.c",
         "kf_plane.c",
         "kf_producer.c",
@@ -487,7 +488,7 @@ def refuse_unsupported() -> None:
 
 if __name__ == "__main__":  # Cython's workers import this file, too
     refuse_unsupported()
-    runpy.run_path(str(ROOT / "src_c" / "make_commands.py"))["write_all"](ROOT)
+    runpy.run_path(str(ROOT / "src_c" / "make_messages"))["write_all"](ROOT)
     found_here = {"kf_codecs": find_codecs(), "kf_tls": find_openssl()}
     setup(
         long_description=description(),

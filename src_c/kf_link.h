@@ -62,13 +62,6 @@ enum kf_gate {
     KF_GATE_TOLD = 2, /* the control plane knows that none is; only a login's requests pass */
 };
 
-enum kf_request_kind {
-    KF_REQUEST_RAW = 1,     /* the control plane's: the answer goes up as it came */
-    KF_REQUEST_PRODUCE = 2,
-    KF_REQUEST_FETCH = 3,
-    KF_REQUEST_HEARTBEAT = 4, /* or one sent between two; an expected answer does not go up */
-};
-
 /* How Produce requests and their answers look: on a link as programmed, in a request as sent. */
 typedef struct kf_produce_form {
     int16_t version;
@@ -98,7 +91,7 @@ static inline const uint8_t *kf_read_topic(kf_reader *reader, int topic_format, 
 
 typedef struct kf_request {
     struct kf_request *next;
-    int kind;
+    int kind; /* enum kf_request_kind */
     int32_t correlation_id;
     bool answered;        /* an answer is expected (not with acks=0) */
     bool written;         /* to its last byte */

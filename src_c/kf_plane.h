@@ -100,7 +100,7 @@ void kf_plane_wake(kf_plane *plane, int level);
 /* Have users' threads and event loops look again at what they wait for (any thread, no lock held).
  */
 void kf_plane_wake_users(kf_plane *plane);
-/* A blank command of one side (kf_commands.h is made from control/ messages, see make_commands.py).
+/* A blank command of one side (kf_commands.h is made from control/ messages, see make_messages).
  * Aborts instead of returning NULL, see kf_event.h. */
 kf_command *kf_command_new(enum kf_side side);
 void kf_plane_command(kf_plane *plane, kf_command *command); /* owns it from here on */

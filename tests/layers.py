@@ -203,7 +203,7 @@ KEEP_THEIR_NAMES = {
 
 MAX_LINES = {".py": 600, ".pyx": 600, ".pxd": 600, ".pyi": 600, ".c": 700, ".h": 300}
 MAX_COLUMNS = 100
-MADE_BY = "Made by src_c/make_commands.py"
+MADE_BY = "Made by src_c/make_messages"
 """In files that a build makes: as long as the list that they follow from."""
 
 CLASS = re.compile(r"^(?:cdef |cpdef )?class +(\w+)", re.MULTILINE)

@@ -1,49 +1,21 @@
 """Translates between a consumer's planes; `client_carrier` does so for those of any client.
 
-`_fetch_carrier` is made by a build, see `control.command_fields`.
+`_fetch_carrier` is made by a build, see `control.message_fields`.
 """
 
 from __future__ import annotations
 
-from kafka_fast.consumer._fetch_carrier import carry_fetch
-from kafka_fast.control.consumer.consumer_messages import (
-    ConsumerEvent,
-    FetchCommand,
-    FetchPunt,
-    RemoveStream,
-    StreamRow,
-    StreamsStopped,
-)
+from kafka_fast.consumer._fetch_carrier import carry_fetch, read_fetch
+from kafka_fast.control.consumer.consumer_messages import ConsumerEvent, FetchCommand, RemoveStream
 from kafka_fast.control.messages import DumpEvent
 from kafka_fast.dataplane.core._events import PlaneEvent
-from kafka_fast.dataplane.core.constructors import EventConstructors
 from kafka_fast.dataplane.fetch._streams import Streams
-from kafka_fast.net.core.client_carrier import NoQueues, TransportConstructors
-
-
-class FetchConstructors(TransportConstructors, NoQueues):
-    """For a client that fetches."""
-
-    def stream_row(
-        self, stream_id: int, generation: int, error_code: int, position: int, last_epoch: int
-    ) -> StreamRow:
-        return StreamRow(stream_id, generation, error_code, position, last_epoch)
-
-    def fetch_punt(
-        self, link_id: int, version: int, frame: bytes, streams: tuple[StreamRow, ...]
-    ) -> FetchPunt:
-        return FetchPunt(link_id, version, frame, streams)
-
-    def streams_stopped(self, streams: tuple[StreamRow, ...]) -> StreamsStopped:
-        return StreamsStopped(streams)
-
-
-_CONSTRUCTORS: EventConstructors[ConsumerEvent | DumpEvent] = FetchConstructors()
+from kafka_fast.net.core.client_carrier import in_words
 
 
 def read_event(event: PlaneEvent) -> ConsumerEvent | DumpEvent:
     """Return the control plane's record for one of the data plane's events."""
-    return event.read(_CONSTRUCTORS)
+    return in_words(read_fetch(event))
 
 
 def carry_out(streams: Streams, command: FetchCommand) -> None:

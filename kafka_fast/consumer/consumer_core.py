@@ -16,10 +16,11 @@ from kafka_fast.consumer.consumer_topics import ConsumerTopics
 from kafka_fast.consumer.queries import ConsumerQueries
 from kafka_fast.consumer.reading.reading_side import ReadingSide
 from kafka_fast.consumer.waits import Waits
-from kafka_fast.control.consumer.consumer_control import ConsumerControl, OwnEvent
+from kafka_fast.control.consumer.consumer_control import ConsumerControl
 from kafka_fast.control.consumer.consumer_messages import (
     ConsumerEvent,
     FetchCommand,
+    FetchEvent,
     News,
     OwnCommand,
 )
@@ -37,7 +38,7 @@ from kafka_fast.net.waiting.waits import Answer
 from kafka_fast.values import assert_never
 
 
-class ConsumerCore(WaitingCore[OwnCommand, OwnEvent]):
+class ConsumerCore(WaitingCore[OwnCommand, FetchEvent]):
     """Both planes of one consumer. User's thread unless said otherwise."""
 
     kind = "consumer"

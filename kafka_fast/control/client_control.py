@@ -40,13 +40,14 @@ from kafka_fast.control.messages import (
     RawResponse,
     Throttled,
     TransportEvent,
+    UnknownCommand,
 )
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.discovery import Discovery
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.view import View
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import InternalError, KafkaError
 from kafka_fast.types import TopicPartition
 
 CommandT = TypeVar("CommandT")
@@ -239,6 +240,8 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
                 self.logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)
             case HeartbeatsEnded(_, token):
                 self._handle_heartbeats_ended(token, now)
+            case UnknownCommand(side, kind):
+                raise InternalError(f"the data plane knows no command {kind} of its side {side}")
             case _:
                 self._handle_own(event, now)
 

@@ -3,7 +3,7 @@
 Events come up from the data plane. Commands go down to it and to the host (sockets, look-ups). A
 *carrier* passes them on, so control/ and dataplane/ never import each other, and a simulation can
 carry them too. `producer_messages` and `consumer_messages` add what only those clients have.
-`control.command_fields` says how the data plane's code follows from its commands.
+`control.message_fields` says how the data plane's code follows from its commands and events.
 
 A *link* is one established connection, numbered through the client's life.
 """
@@ -15,9 +15,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from kafka_fast.control.authentication.mechanism import Work
-from kafka_fast.control.command_fields import Int32, Int64, OwnedLink
 from kafka_fast.control.connections.connection_key import ConnectionKey
+from kafka_fast.control.message_fields import AddedText, Int16, Int32, Int64, OwnedLink
 from kafka_fast.errors import KafkaError
+from kafka_fast.protocol.apis.records.fetch import FetchRequest
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
 from kafka_fast.values import Value
 
 # ---- events ----
@@ -27,25 +29,38 @@ class CloseReason(enum.IntEnum):
     """Why the data plane closed a link."""
 
     BY_US = 1
+    """The control plane asked for it."""
     EOF = 2
+    """The peer closed."""
     OS_ERROR = 3
+    """A read or write failed; `detail` is errno."""
     TIMEOUT = 4
+    """A request's time passed without an answer."""
     BAD_FRAME = 5
+    """A length was out of range; `detail` is the length."""
     BAD_RESPONSE = 6
+    """A Produce or Fetch answer did not fit its request."""
     CORRELATION = 7
+    """An answer came to no request in flight; `detail` is its id."""
     IDLE = 8
+    """connections.max.idle.ms passed without a request."""
     LAYER = 9
-    """The layer above the socket failed: TLS."""
+    """The layer above the socket failed: TLS. `detail` is a number of its own, `head` its words."""
 
 
 class Awaited(enum.IntEnum):
-    """The oldest request on a link that was closed."""
+    """The kinds of requests: of the oldest one on a link that was closed."""
 
     NOTHING = 0
     RAW = 1
+    """The control plane's: the answer goes up as it came."""
     PRODUCE = 2
     FETCH = 3
     HEARTBEAT = 4
+    """Or one sent between two. An expected answer does not go up."""
+
+
+API_KEYS = {Awaited.PRODUCE: ProduceRequest.api_key, Awaited.FETCH: FetchRequest.api_key}
 
 
 class Misfit(enum.IntEnum):
@@ -66,68 +81,74 @@ class Misfit(enum.IntEnum):
 class RawResponse(Value):
     """The answer to a raw request; `frame` is None if its link was closed first."""
 
-    link_id: int
-    token: int
+    link_id: Int32
+    token: Int64
     frame: bytes | None
-    reason: int
+    reason: Int32
+    """Without a frame: the `CloseReason`."""
 
 
 class LinkClosed(Value):
     """A link is gone; its batches are back in their queues."""
 
-    link_id: int
+    link_id: Int32
     reason: CloseReason
-    detail: int
+    detail: Int64
     """errno, a frame's length or a correlation id, as the reason has it."""
     head: bytes = b""
     """The first bytes of an incomplete frame. They may tell what kind of server sent them."""
     awaited: Awaited = Awaited.NOTHING
-    words: str = ""
+    words: AddedText = ""
     """LAYER: what the layer says, after the name of the other side."""
 
 
 class BadAnswer(Value):
     """A Produce or Fetch answer for which the link is closed next."""
 
-    link_id: int
-    api_key: int
-    version: int
+    link_id: Int32
+    request: Awaited
+    version: Int16
     frame: bytes
     misfit: Misfit
-    asked: int
+    asked: Int64
     """MISSING: the queue or stream that the answer leaves out."""
-    place: int
+    place: Int32
     """FOREIGN, TWICE: the index of the partition in the answer."""
     was_well: bool
     """Earlier answers of this API over the same link were readable."""
+
+    @property
+    def api_key(self) -> int:
+        """The API of the request."""
+        return API_KEYS[self.request]
 
 
 class Throttled(Value):
     """A broker throttles this client, and the data plane pauses as asked."""
 
-    link_id: int
-    throttle_ms: int
+    link_id: Int32
+    throttle_ms: Int32
 
 
 class HeartbeatsEnded(Value):
     """Heartbeats are not sent any more: the user has not polled for too long."""
 
-    link_id: int
-    token: int
+    link_id: Int32
+    token: Int64
 
 
 class GateShut(Value):
     """A link's requests wait at its gate, and all before them are answered; see `OpenGate`."""
 
-    link_id: int
+    link_id: Int32
 
 
 class LinkTraces(Value):
     """The latest events of a link, in answer to `DumpLinks`."""
 
-    link_id: int
-    node_id: int
-    in_flight: int
+    link_id: Int32
+    node_id: Int32
+    in_flight: Int32
     """Requests."""
     ring: bytes
     """As `read_traces` of the data plane takes it."""
@@ -136,14 +157,21 @@ class LinkTraces(Value):
 class TracesEnded(Value):
     """All links have answered the `DumpLinks` under this token."""
 
-    token: int
+    token: Int64
+
+
+class UnknownCommand(Value):
+    """The data plane does not know a command, which is our own fault."""
+
+    side: Int32
+    kind: Int32
 
 
 DumpEvent: TypeAlias = LinkTraces | TracesEnded
 """For people: the control plane does not get them."""
 
 TransportEvent: TypeAlias = (
-    RawResponse | BadAnswer | LinkClosed | Throttled | HeartbeatsEnded | GateShut
+    RawResponse | BadAnswer | LinkClosed | Throttled | HeartbeatsEnded | GateShut | UnknownCommand
 )
 
 

@@ -19,10 +19,11 @@ from typing import Any
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.messages import DumpEvent
-from kafka_fast.control.producer.producer_control import OwnEvent, ProducerControl
+from kafka_fast.control.producer.producer_control import ProducerControl
 from kafka_fast.control.producer.producer_messages import (
     OwnCommand,
     ProduceCommand,
+    ProduceEvent,
     ProducerEvent,
     QueueChange,
 )
@@ -56,7 +57,7 @@ END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that user code may block."""
 
 
-class ProducerCore(ClientCore[OwnCommand, OwnEvent]):
+class ProducerCore(ClientCore[OwnCommand, ProduceEvent]):
     """Both planes of one producer. Any thread, except the control thread's part (`turn` and on)."""
 
     kind = "producer"

@@ -19,10 +19,10 @@ if ! command -v "$clang" >/dev/null; then
 fi
 
 mkdir -p "$build"
-python3 "$src/make_commands.py"
-shared="$src/kf_pool.c $src/kf_event.c $src/kf_commands.c $src/kf_plane.c $src/kf_batch.c"
-shared="$shared $src/kf_queue.c $src/kf_producer.c $src/kf_split.c $src/kf_link.c $src/kf_frame.c"
-shared="$shared $src/kf_fetch.c"
+python3 "$src/make_messages"
+shared="$src/kf_pool.c $src/kf_event.c $src/kf_events.c $src/kf_commands.c"
+shared="$shared $src/kf_plane.c $src/kf_batch.c $src/kf_queue.c $src/kf_producer.c"
+shared="$shared $src/kf_split.c $src/kf_link.c $src/kf_frame.c $src/kf_fetch.c"
 for sanitizers in thread address,undefined; do
     suffix=$(echo "$sanitizers" | tr , -)
     flags="-std=gnu11 -O1 -g -Wall -Wextra -Wconversion -Wswitch-enum -Werror -I$src -fsanitize=$sanitizers"

@@ -81,7 +81,7 @@ static void report(sender *it, kf_queue *queue) {
     event->queue_report.queue.queue_id = queue->id;
     event->queue_report.queue.generation = queue->generation;
     for (kf_batch *batch = queue->unresolved; batch != NULL; batch = batch->next) {
-        kf_batch_row *row = kf_append_batch(&event->queue_report.batches);
+        kf_batch_row *row = kf_append_batch_row(&event->queue_report.batches);
         row->queue_id = queue->id;
         row->generation = queue->generation;
         row->serial = batch->serial;
@@ -499,7 +499,7 @@ static void judge_report(harness *it, const kf_event *event) {
     const kf_queue_row *own = &event->queue_report.queue;
     const kf_batch_row *gap = NULL;
     for (int i = 0; i < event->queue_report.batches.count; i++) {
-        const kf_batch_row *row = &event->queue_report.batches.rows[i];
+        const kf_batch_row *row = &event->queue_report.batches.items[i];
         if (row->error_code == ANSWER_DUPLICATE) {
             pass_verdict(it, row, KF_COMMAND_COMPLETE_BATCH);
         } else if (row->error_code == ANSWER_TOO_LARGE && row->record_count > 1) {

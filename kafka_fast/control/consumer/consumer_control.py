@@ -16,7 +16,6 @@ Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
 
 from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.control.authentication.mechanism import Mechanism
@@ -30,6 +29,7 @@ from kafka_fast.control.consumer.committed_starts import CommittedStarts
 from kafka_fast.control.consumer.consumer_messages import (
     BrokerFailed,
     ConsumerCommand,
+    FetchEvent,
     FetchPunt,
     OwnCommand,
     PartitionFailed,
@@ -64,10 +64,7 @@ from kafka_fast.values import assert_never
 logger = get_logger("kafka_fast.consumer")
 
 
-OwnEvent: TypeAlias = StreamsStopped | FetchPunt
-
-
-class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
+class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, FetchEvent]):
     """Policy of one consumer. Control thread only."""
 
     view: ConsumerView
@@ -267,7 +264,7 @@ class ConsumerControl(ClientControl[ConsumerSettings, OwnCommand, OwnEvent]):
             return news
         return self.fetch_routes.poll_command()
 
-    def _handle_own(self, event: OwnEvent, now: float) -> None:
+    def _handle_own(self, event: FetchEvent, now: float) -> None:
         match event:
             case StreamsStopped(rows):
                 self.restarts.handle_stopped(rows, now)

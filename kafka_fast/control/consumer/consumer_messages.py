@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from kafka_fast.control.command_fields import Int16, Int32, Int64, StreamId
 from kafka_fast.control.connections.connection_key import ConnectionKey
 from kafka_fast.control.connections.unreadable import Row
 from kafka_fast.control.group.member import GroupNews
+from kafka_fast.control.message_fields import Int16, Int32, Int64, StreamId
 from kafka_fast.control.messages import ClientCommand, TransportEvent
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
@@ -39,13 +39,13 @@ def seeks_of(generation_: int) -> int:
 class StreamRow(NamedTuple):
     """A stream that is not fetched any more, in an event."""
 
-    stream_id: int
-    generation: int
-    error_code: int
+    stream_id: Int64
+    generation: Int64
+    error_code: Int16
     """Of its part of the answer; 0: another reason than an error, or the link is gone."""
-    fetch_position: int
+    fetch_position: Int64
     """Where the next fetch would begin."""
-    last_epoch: int
+    last_epoch: Int32
     """Leader epoch of the last batch that was fetched, or -1."""
 
 
@@ -58,13 +58,16 @@ class StreamsStopped(Value):
 class FetchPunt(Value):
     """A Fetch answer in which not everything is plain success; the streams concerned stopped."""
 
-    link_id: int
-    version: int
+    link_id: Int32
+    version: Int16
     frame: bytes
     rows: tuple[StreamRow, ...]
 
 
-ConsumerEvent: TypeAlias = TransportEvent | StreamsStopped | FetchPunt
+FetchEvent: TypeAlias = StreamsStopped | FetchPunt
+"""What only a consumer has."""
+
+ConsumerEvent: TypeAlias = TransportEvent | FetchEvent
 
 
 # ---- commands for the data plane ----

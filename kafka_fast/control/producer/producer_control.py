@@ -15,7 +15,6 @@ Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.authentication.mechanism import Mechanism
@@ -35,6 +34,7 @@ from kafka_fast.control.producer.producer_messages import (
     FailQueue,
     LimitTopic,
     OwnCommand,
+    ProduceEvent,
     ProducePunt,
     ProducerCommand,
     QueueReport,
@@ -75,10 +75,7 @@ from kafka_fast.values import assert_never
 logger = get_logger("kafka_fast.producer")
 
 
-OwnEvent: TypeAlias = QueueReport | ProducePunt | RouteWanted
-
-
-class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
+class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent]):
     """Policy of one producer. Control thread only."""
 
     kind = "producer"
@@ -219,7 +216,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, OwnEvent]):
     def _poll_own(self) -> ProducerCommand | None:
         return self.routes.poll_command()
 
-    def _handle_own(self, event: OwnEvent, now: float) -> None:
+    def _handle_own(self, event: ProduceEvent, now: float) -> None:
         match event:
             case QueueReport():
                 self._handle_report(event, now)

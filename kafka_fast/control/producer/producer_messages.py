@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from kafka_fast.control.command_fields import Int16, Int32, Int64, QueueId, Size, TopicName
+from kafka_fast.control.message_fields import Int16, Int32, Int64, QueueId, Size, TopicName
 from kafka_fast.control.messages import ClientCommand, TransportEvent
 from kafka_fast.errors import KafkaError, Outcome
 from kafka_fast.values import Value
@@ -19,10 +19,10 @@ from kafka_fast.values import Value
 class QueueRow(NamedTuple):
     """A frozen queue, in a report."""
 
-    queue_id: int
-    generation: int
+    queue_id: Int64
+    generation: Int64
     """Of the freeze that the report is about; verdicts carry it."""
-    next_sequence: int
+    next_sequence: Int32
     may_have_gap: bool
     """A batch that was sent has expired, so the sequences may have a gap."""
 
@@ -30,23 +30,23 @@ class QueueRow(NamedTuple):
 class BatchRow(NamedTuple):
     """One of a frozen queue's unresolved batches, in a report."""
 
-    queue_id: int
-    generation: int
+    queue_id: Int64
+    generation: Int64
     """The same as in the `QueueRow`."""
-    serial: int
+    serial: Int64
     """`serial` and `slice` together name the batch."""
-    slice: int
-    error_code: int
+    slice: Int32
+    error_code: Int16
     """The last answer's error code; 0: the link was closed without an answer."""
-    base_offset: int
+    base_offset: Int64
     """The base offset in the last answer, or -1."""
-    base_sequence: int
-    record_count: int
-    size: int
+    base_sequence: Int32
+    record_count: Int32
+    size: Size
     """Bytes, not compressed."""
-    wire_size: int
+    wire_size: Size
     """Bytes in a request."""
-    failures: int
+    failures: Int32
     """Tries of this batch that have failed, and not for another batch's sake."""
     maybe_written: bool
     """The batch may be in the log."""
@@ -55,8 +55,8 @@ class BatchRow(NamedTuple):
 class ProducePunt(Value):
     """A Produce answer in which not everything is plain success."""
 
-    link_id: int
-    version: int
+    link_id: Int32
+    version: Int16
     frame: bytes
     batches: tuple[BatchRow, ...]
     """Those that the answer refuses, under the generation before."""
@@ -65,7 +65,7 @@ class ProducePunt(Value):
 class RouteWanted(Value):
     """Queues that have data and no link."""
 
-    queue_ids: tuple[int, ...]
+    queue_ids: tuple[Int64, ...]
 
 
 class QueueReport(Value):
@@ -75,7 +75,10 @@ class QueueReport(Value):
     batches: tuple[BatchRow, ...]
 
 
-ProducerEvent: TypeAlias = TransportEvent | ProducePunt | RouteWanted | QueueReport
+ProduceEvent: TypeAlias = ProducePunt | RouteWanted | QueueReport
+"""What only a producer has."""
+
+ProducerEvent: TypeAlias = TransportEvent | ProduceEvent
 
 
 # ---- commands for the produce side ----

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from kafka_fast.dataplane.core.event_structs cimport kf_event
+from kafka_fast.dataplane.core.events cimport kf_bytes, kf_event, kf_numbers
 from kafka_fast.dataplane.core.structs cimport (
     kf_histogram,
     kf_node,
@@ -13,10 +13,14 @@ from kafka_fast.dataplane.core.structs cimport (
 
 
 cdef class PlaneEvent:
-    """An event that came up, and that is not read yet."""
+    """An event that came up; a carrier of its side makes an object of it."""
 
     cdef kf_event* event  # owned
 
+
+# What an event has of bytes (None: none) and of numbers.
+cdef object bytes_of(const kf_bytes* held)
+cdef tuple numbers_of(const kf_numbers* held)
 
 # The events of a list, which own what is in it from here on.
 cdef list plane_events(kf_event* first)

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast._wire.layout cimport kf_reader
+from kafka_fast.dataplane.core.events cimport *
 from kafka_fast.dataplane.core.structs cimport *
 
 
@@ -20,10 +21,6 @@ cdef extern from "kf_link.h" nogil:
         KF_GATE_OPEN
         KF_GATE_SHUT
         KF_GATE_TOLD
-        KF_REQUEST_RAW
-        KF_REQUEST_PRODUCE
-        KF_REQUEST_FETCH
-        KF_REQUEST_HEARTBEAT
         KF_TRACE_OPEN
         KF_TRACE_SENT
         KF_TRACE_RECEIVED

@@ -4,7 +4,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, u
 
 from kafka_fast._wire.layout cimport kf_record
 from kafka_fast.dataplane.core.commands cimport *
-from kafka_fast.dataplane.core.event_structs cimport *
+from kafka_fast.dataplane.core.events cimport *
 from kafka_fast.dataplane.core.structs cimport *
 
 
@@ -38,23 +38,11 @@ cdef extern from "kf_plane.h" nogil:
         KF_WAKE_SENDABLE
         KF_WAKE_OPENED
 
-    enum kf_misfit_kind:
-        KF_MISFIT_FORM
-        KF_MISFIT_FOREIGN
-        KF_MISFIT_TWICE
-        KF_MISFIT_MISSING
-        KF_MISFIT_SESSION
-
-    enum kf_close:
-        KF_CLOSE_BY_US
-        KF_CLOSE_EOF
-        KF_CLOSE_OS_ERROR
-        KF_CLOSE_TIMEOUT
-        KF_CLOSE_BAD_FRAME
-        KF_CLOSE_BAD_RESPONSE
-        KF_CLOSE_CORRELATION
-        KF_CLOSE_IDLE
-        KF_CLOSE_LAYER
+    ctypedef struct kf_misfit:
+        kf_misfit_kind kind
+        int32_t place
+        int64_t asked
+        bint was_well
 
     enum:
         KF_HISTOGRAM_BUCKETS
@@ -71,9 +59,7 @@ cdef extern from "kf_plane.h" nogil:
     kf_event* kf_event_unanswered(int32_t link_id, int64_t token, int32_t reason)
     kf_event* kf_event_bad_answer(int32_t link_id, int32_t request, int16_t version,
                                   const uint8_t* frame, size_t size, const kf_misfit* misfit)
-    kf_batch_row* kf_append_batch(kf_batch_rows* batches)
-    kf_stream_row* kf_append_stream(kf_stream_rows* streams)
-    void kf_append_queue_id(kf_queue_ids* queues, int64_t queue_id)
+    void kf_append_number(kf_numbers* numbers, int64_t number)
     bint kf_bytes_copy(kf_bytes* bytes, const uint8_t* data, size_t size)
     void kf_heartbeat_free(kf_heartbeat* heartbeat)
     void kf_plane_set_alive(kf_plane* plane, double until)

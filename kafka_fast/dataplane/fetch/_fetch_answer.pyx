@@ -153,7 +153,7 @@ cdef bint is_well_formed(kf_session* session, const kf_frame* frame,
     cdef int32_t found = 0
     memset(misfit, 0, sizeof(kf_misfit))
     misfit.asked = -1
-    misfit.earlier = session.answers > 0
+    misfit.was_well = session.answers > 0
     session.answers += 1
     read_heading(&reader, session, &head)
     for _i in range(read_count(&reader, session.flexible, 2)):
@@ -230,7 +230,7 @@ cdef kf_event* freeze(kf_event* punt, const kf_link* link, kf_stream* stream,
         punt.fetch_punt.link_id = link.id
         punt.fetch_punt.version = link.session.version
     stream.frozen = True
-    row = kf_append_stream(&punt.fetch_punt.streams)
+    row = kf_append_stream_row(&punt.fetch_punt.rows)
     row.stream_id = stream.id
     row.generation = stream.generation
     row.error_code = error_code

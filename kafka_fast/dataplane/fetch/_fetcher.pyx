@@ -43,7 +43,7 @@ cdef void move_stream(kf_stream* stream, kf_link* link) noexcept nogil:
 
 
 cdef void add_row(kf_event* event, const kf_stream* stream) noexcept nogil:
-    cdef kf_stream_row* row = kf_append_stream(&event.streams_stopped.streams)
+    cdef kf_stream_row* row = kf_append_stream_row(&event.streams_stopped.rows)
     row.stream_id = stream.id
     row.generation = stream.generation
     row.fetch_position = stream.position

@@ -128,7 +128,7 @@ cdef void ask_for_routes(sender_state* state) noexcept nogil:
         if not queue.route_asked:
             if event == NULL:
                 event = kf_event_new(KF_EVENT_ROUTE_WANTED)
-            kf_append_queue_id(&event.route_wanted.queues, queue.id)
+            kf_append_number(&event.route_wanted.queue_ids, queue.id)
             queue.route_asked = True
         queue = queue.next
     if event != NULL:

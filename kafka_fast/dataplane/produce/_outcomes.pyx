@@ -56,7 +56,7 @@ cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
     row.next_sequence = queue.next_sequence
     row.may_have_gap = queue.may_have_gap
     while batch != NULL:
-        fill_row(kf_append_batch(&event.queue_report.batches), queue, batch)
+        fill_row(kf_append_batch_row(&event.queue_report.batches), queue, batch)
         batch = batch.next
     kf_plane_event(state.plane, event)
 
@@ -166,7 +166,7 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
                 kf_bytes_copy(&event.produce_punt.frame, frame, size)
                 kf_count(&state.plane.producer.stats.punts, 1)
                 kf_link_trace_request(link, now, KF_TRACE_PUNT, request, size)
-            row = kf_append_batch(&event.produce_punt.batches)
+            row = kf_append_batch_row(&event.produce_punt.batches)
             fill_row(row, answers[i].queue, request.batches[i])
             row.error_code = answers[i].error_code
             freeze_failed(state, request.batches[i], &answers[i])

@@ -17,7 +17,7 @@ from kafka_fast.control.connections.link_errors import (
     say,
     unreadable,
 )
-from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit
+from kafka_fast.control.messages import Awaited, BadAnswer, CloseReason, LinkClosed, Misfit
 from kafka_fast.errors import (
     ConnectionReason,
     KafkaConnectionError,
@@ -39,7 +39,7 @@ from kafka_fast.protocol.apis.records.produce import (
 )
 from kafka_fast.types import TopicPartition
 
-FETCH, PRODUCE = FetchResponse.api_key, ProduceResponse.api_key
+FETCH = FetchResponse.api_key
 ID, OTHER_ID = b"i" * 16, b"o" * 16
 ASKED = {7: TopicPartition("t", 0)}
 NAMES = {ID: "t"}
@@ -65,10 +65,10 @@ def produced(topic: str, *partitions: int) -> bytes:
 
 
 def misfit(
-    kind: Misfit, data: bytes, *, api: int = FETCH, asked: int = -1, place: int = 0
+    kind: Misfit, data: bytes, *, to: Awaited = Awaited.FETCH, asked: int = -1, place: int = 0
 ) -> ProtocolError:
-    version = 13 if api == FETCH else 12
-    event = BadAnswer(1, api, version, data, kind, asked, place, False)
+    version = 13 if to is Awaited.FETCH else 12
+    event = BadAnswer(1, to, version, data, kind, asked, place, False)
     return misfit_error(event, ASKED.get, NAMES.get)
 
 
@@ -96,11 +96,11 @@ def misfit(
             "answered Fetch v13 under another fetch session than asked",
         ),
         (
-            misfit(Misfit.FOREIGN, produced("x", 0, 9), api=PRODUCE, place=1),
+            misfit(Misfit.FOREIGN, produced("x", 0, 9), to=Awaited.PRODUCE, place=1),
             "answered Produce v12 with x-9, which was not asked for",
         ),
         (
-            misfit(Misfit.FORM, produced("t", 0), api=PRODUCE),
+            misfit(Misfit.FORM, produced("t", 0), to=Awaited.PRODUCE),
             "answered Produce v12 with bytes that do not follow from the request",
         ),
     ],

@@ -1,54 +1,24 @@
-"""Make, from the classes of the commands, all code that only follows from them.
-
-    control/messages.py       ─┐  kf_commands.h, kf_commands.c   kinds, structs, freeing
-    …/producer_messages.py    ─┼► commands.pxd                   the same for Cython
-    …/consumer_messages.py    ─┘  _dispatch.pyx                  kind ► `on_…`
-                                  _…_commands.pxd                what each side carries out
-                                  _…_carrier.pyx                 message ► struct
-
-`setup.py` calls `write_all` before it builds. What is made is not committed, and a file that would
-stay as it is keeps its age. This reads syntax trees, because the package cannot be imported yet.
-A new command is a class in one of those modules (`control/command_fields.py` has the types of its
-fields), and the `on_…` that Cython then finds missing.
-"""
+"""The code that follows from the classes of the commands: what goes down."""
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-NOTE = "Made by src_c/make_commands.py from the classes of the commands; not committed."
-CONTROL = "kafka_fast/control"
-CORE = "kafka_fast.dataplane.core"
-
-SCALARS = {
-    "Int16": "int16_t",
-    "Int32": "int32_t",
-    "Int64": "int64_t",
-    "Size": "size_t",
-    "float": "double",
-    "bool": "bool",
-}
-
-
-@dataclass(frozen=True)
-class Member:
-    """A member of a command's struct."""
-
-    type: str
-    name: str
-    pack: str = ""
-    """What fills it, as Cython; `command` is the struct and `message` the Python object."""
-    free: str = ""
-    """What frees it, as C; `command` is the struct."""
-
-    def declared(self, boolean: str) -> str:
-        """Return the declaration as C has it, or with Cython's `bint`."""
-        type_ = boolean if self.type == "bool" else self.type
-        return f"{type_}{'' if type_.endswith('*') else ' '}{self.name}"
+from message_classes import (
+    CORE,
+    NOTE,
+    SCALARS,
+    SIDES,
+    Declared,
+    Member,
+    Side,
+    fields_of,
+    snake,
+    summary_of,
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +32,7 @@ class Command:
     @property
     def snake(self) -> str:
         """Its name in C."""
-        return re.sub(r"(?<!^)(?=[A-Z])", "_", self.name).lower()
+        return snake(self.name)
 
     @property
     def kind(self) -> str:
@@ -79,71 +49,6 @@ class Command:
         """The members that it owns."""
         return [member for member in self.members if member.free]
 
-
-@dataclass(frozen=True)
-class Side:
-    """One side of the data plane."""
-
-    name: str
-    union: str
-    """The union of its commands, in `messages`."""
-    messages: str
-    handlers: str
-    """The module that carries out its commands."""
-    carrier: str
-    """The module that packs them."""
-    cimports: str
-    """What the carrier needs, as lines of Cython."""
-    target: str
-    """The carrier's parameters beside the message."""
-    names: str
-    """The same as arguments."""
-    plane: str
-    """The `kf_plane` that the target leads to."""
-    text: str
-    """What the carrier's function does, for its docstring."""
-
-
-SIDES = [
-    Side(
-        "transport",
-        "TransportCommand",
-        f"{CONTROL}/messages.py",
-        "kafka_fast/dataplane/core/_transport_commands",
-        "kafka_fast/net/_transport_carrier",
-        f"from {CORE}._plane cimport DataPlane, copy_bytes, heartbeat_of",
-        "DataPlane plane",
-        "plane",
-        "plane.plane",
-        "Give the data plane a command of its transport.",
-    ),
-    Side(
-        "produce",
-        "ProduceCommand",
-        f"{CONTROL}/producer/producer_messages.py",
-        "kafka_fast/dataplane/produce/_produce_commands",
-        "kafka_fast/producer/_produce_carrier",
-        f"from {CORE}._plane cimport copy_bytes\n"
-        "from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues, outcome_code",
-        "Queues queues, uint64_t seed",
-        "queues, seed",
-        "queues.producer.plane",
-        "Give the data plane a command of its produce side; `seed`: random bits for a new topic.",
-    ),
-    Side(
-        "fetch",
-        "FetchCommand",
-        f"{CONTROL}/consumer/consumer_messages.py",
-        "kafka_fast/dataplane/fetch/_fetch_commands",
-        "kafka_fast/consumer/_fetch_carrier",
-        f"from {CORE}._plane cimport copy_bytes\n"
-        "from kafka_fast.dataplane.fetch._streams cimport Streams, session_of",
-        "Streams streams",
-        "streams",
-        "streams.plane.plane",
-        "Give the data plane a command of its fetch side.",
-    ),
-]
 
 # What outlives its command as one struct: the rest of the fields are in it.
 AS_ONE = {
@@ -209,33 +114,24 @@ def members_of(name: str, type_: str) -> list[Member]:
     raise SystemExit(f"a command has a field {name}: {type_}, which no rule brings to C")
 
 
-def command_of(node: ast.ClassDef) -> Command:
+def command_of(class_: ast.ClassDef) -> Command:
     """Return what a class says."""
-    summary = (ast.get_docstring(node) or "").partition("\n")[0]
     members = [
         member
-        for line in node.body
-        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
-        for member in members_of(line.target.id, ast.unparse(line.annotation))
-        if node.name not in AS_ONE or member.name == "link_id"
+        for name, type_ in fields_of(class_)
+        for member in members_of(name, type_)
+        if class_.name not in AS_ONE or member.name == "link_id"
     ]
-    if node.name == "StartHeartbeats":
+    if class_.name == "StartHeartbeats":
         members = []  # the struct has the link's id
-    if node.name in AS_ONE:
-        members.append(AS_ONE[node.name])
-    return Command(node.name, summary, members)
+    if class_.name in AS_ONE:
+        members.append(AS_ONE[class_.name])
+    return Command(class_.name, summary_of(class_), members)
 
 
 def commands_of(root: Path, side: Side) -> list[Command]:
-    """Return the commands of one side, in the order of its union."""
-    tree = ast.parse((root / side.messages).read_text(encoding="utf-8"))
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    for node in tree.body:
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == side.union:
-            assert node.value is not None
-            names = [name.id for name in ast.walk(node.value) if isinstance(name, ast.Name)]
-            return [command_of(classes[name]) for name in sorted(names, key=[*classes].index)]
-    raise SystemExit(f"{side.messages} has no {side.union}")
+    """Return the commands of one side, in the order of its module."""
+    return [command_of(class_) for class_ in Declared(root / side.messages).of_union(side.union)]
 
 
 # ---- C ----
@@ -379,18 +275,11 @@ def dispatch_header() -> Iterator[str]:
     yield "cdef void carry_out_commands(sender_state* state, double now) noexcept nogil"
 
 
-def carrier(side: Side, commands: list[Command]) -> Iterator[str]:
-    """Yield the lines of a side's _…_carrier.pyx."""
+def packing(side: Side, commands: list[Command]) -> Iterator[str]:
+    """Yield the lines of a side's _…_carrier.pyx that pack its commands."""
     packed = [command for command in commands if command.is_packed]
-    yield f'"""Packs the commands of the {side.name} side.\n\n{NOTE}\n"""\n'
-    yield "from libc.stdint cimport uint64_t\n" if "uint64_t" in side.target else ""
-    yield f"{side.cimports}\nfrom {CORE}.commands cimport *\nfrom {CORE}.state cimport *"
-    if side.name == "fetch":
-        yield "from kafka_fast.dataplane.fetch.fetch cimport *"
-    package, _, module = side.messages.removesuffix(".py").replace("/", ".").rpartition(".")
-    yield f"\nfrom {package} import {module}\n"
-    yield "cdef dict KINDS = {"
-    yield "\n".join(f"    {module}.{command.name}: {command.kind}," for command in packed)
+    yield "\n# ---- commands ----\n\ncdef dict KINDS = {"
+    yield "\n".join(f"    {side.module}.{command.name}: {command.kind}," for command in packed)
     yield "}"
     for command in packed:
         yield f"\n\ncdef int {command.snake}(kf_{command.snake}* command, object message,"
@@ -414,37 +303,3 @@ def carrier(side: Side, commands: list[Command]) -> Iterator[str]:
     yield f"        pack(&command.{side.name}, message, {side.names})"
     yield "    except BaseException:\n        kf_command_free(command)\n        raise"
     yield f"    kf_plane_command({side.plane}, command)"
-
-
-# ---- all of it ----
-
-
-def all_files(root: Path) -> dict[str, str]:
-    """Return the text of each file that is made, by its path in the tree."""
-    sides = {side.name: commands_of(root, side) for side in SIDES}
-    lines: dict[str, Callable[[], Iterator[str]]] = {
-        "src_c/kf_commands.h": lambda: header(sides),
-        "src_c/kf_commands.c": lambda: source(sides),
-        "kafka_fast/dataplane/core/commands.pxd": lambda: declarations(sides),
-        "kafka_fast/dataplane/core/_dispatch.pyx": lambda: dispatch(sides),
-        "kafka_fast/dataplane/core/_dispatch.pxd": dispatch_header,
-    }
-    texts = {path: "\n".join(make()) for path, make in lines.items()}
-    for side in SIDES:
-        texts[f"{side.handlers}.pxd"] = "\n".join(handlers(side, sides[side.name]))
-        texts[f"{side.carrier}.pyx"] = "\n".join(carrier(side, sides[side.name]))
-    return {path: f"{text.strip()}\n" for path, text in texts.items()}
-
-
-def write_all(root: Path) -> None:
-    """Write each file that would change; nothing in a tree that has no control plane."""
-    if not (root / CONTROL).is_dir():
-        return  # the tests of setup.py build one small extension
-    for name, text in all_files(root).items():
-        path = root / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_all(Path(__file__).resolve().parent.parent)
