@@ -64,6 +64,7 @@ from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger, in_seconds
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import assert_never
 
 logger = get_logger("kafka_fast.connection")
 
@@ -476,11 +477,13 @@ class Connections:
                 return "Produce", usual
             case Awaited.FETCH:
                 return "Fetch", f"fetch.max.wait.ms and {usual}"
-            case _ if asked is not None:
+            case Awaited.NOTHING | Awaited.RAW | Awaited.HEARTBEAT:
+                if asked is None:
+                    return "", usual
                 is_usual = asked.timeout == self._settings.request_timeout
                 return asked.label, usual if is_usual else f"{asked.timeout:g} s"
             case _:
-                return "", usual
+                return assert_never(event.awaited)
 
     # ---- between connections and commands ----
 

@@ -27,6 +27,7 @@ from kafka_fast.errors import (
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name, response_class
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import assert_never
 
 __all__ = [
     "REFUSALS",
@@ -246,18 +247,22 @@ def misfit_error(
     except MalformedError as error:
         return unreadable(event.api_key, event.version, error)
     what = f"answered {api_name(event.api_key)} v{event.version}"
-    if event.misfit is Misfit.SESSION:
-        return ProtocolError(f"{what} under another fetch session than asked")
-    if event.misfit is Misfit.MISSING:
-        return ProtocolError(f"{what} without {partition(event.asked) or 'a partition'}")
     named = next(
         (text for n, text in enumerate(_partitions(body, name)) if n == event.place), "more"
     )
-    if event.misfit is Misfit.TWICE:
-        return ProtocolError(f"{what} with {named} twice")
-    if event.misfit is Misfit.FOREIGN:
-        return ProtocolError(f"{what} with {named}, which was not asked for")
-    return ProtocolError(f"{what} with bytes that do not follow from the request")
+    match event.misfit:
+        case Misfit.FORM:
+            return ProtocolError(f"{what} with bytes that do not follow from the request")
+        case Misfit.FOREIGN:
+            return ProtocolError(f"{what} with {named}, which was not asked for")
+        case Misfit.TWICE:
+            return ProtocolError(f"{what} with {named} twice")
+        case Misfit.MISSING:
+            return ProtocolError(f"{what} without {partition(event.asked) or 'a partition'}")
+        case Misfit.SESSION:
+            return ProtocolError(f"{what} under another fetch session than asked")
+        case _:
+            return assert_never(event.misfit)
 
 
 def _partitions(body: Any, name: Callable[[bytes], str | None]) -> Iterator[str]:

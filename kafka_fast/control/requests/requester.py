@@ -31,7 +31,7 @@ from kafka_fast.control.diagnosis.troubles import About, Reason, last_trouble, t
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.coordinators import Coordinators
-from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, Refresh, Refused
+from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, Refresh, Refused, Retry
 from kafka_fast.control.requests.open_call import Item, OpenCall, Try
 from kafka_fast.control.requests.router import Router
 from kafka_fast.control.requests.targets import (
@@ -50,6 +50,7 @@ from kafka_fast.errors import (
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import count_of
 from kafka_fast.protocol.schema import Response
+from kafka_fast.values import assert_never
 
 __all__ = ["Requester"]
 
@@ -379,8 +380,10 @@ class Requester:
             case Refresh(error, topic):
                 self.router.refresh(opened.call.describe(key), topic)
                 self._put_off(opened, item, error, link, now)
+            case Retry(error):
+                self._put_off(opened, item, error, link, now)
             case _:
-                self._put_off(opened, item, meaning.error, link, now)
+                assert_never(meaning)
 
     def _put_off(
         self, opened: OpenCall[K, V], item: Item[K], error: KafkaError, link: Link, now: float
