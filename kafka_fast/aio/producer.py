@@ -30,7 +30,7 @@ from kafka_fast.producer.base import (
     start_core,
 )
 from kafka_fast.producer.producer_core import ProducerCore
-from kafka_fast.producer.producer_steps import ProducerSteps, RoomWait
+from kafka_fast.producer.producer_steps import ProducerSteps
 from kafka_fast.sending._delivery import DeliveryFuture
 from kafka_fast.sending._sending import AsyncSender
 from kafka_fast.sending.bulk._batch_future import BatchFuture
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from kafka_fast.config.properties import ProducerProperties
+    from kafka_fast.dataplane.produce._produce_waits import RoomWait
     from kafka_fast.errors import DeliveryError
 
 T = TypeVar("T")
@@ -147,9 +148,9 @@ class Producer(ProducerBase, AsyncSender):
         line = self._lines.here()
         wait = self._steps.begin_room(topic)
         size = _rough_size(value) + _rough_size(key)
-        place = await line.enter(size, self._steps.room_deadline(wait))
+        place = await line.enter(size, wait.deadline)
         if place is None:
-            raise self._steps.no_room(wait)
+            raise wait.no_room_error()
         try:
             return await self._send_at_the_head(record, wait)
         finally:
@@ -459,9 +460,9 @@ class _Accumulator(BulkAccumulator):
 
     def _room_steps(self, wait: RoomWait, size: int) -> Steps[None]:
         line = self._lines.here()
-        place = yield Invoke(line.enter, (size, self._steps.room_deadline(wait)))
+        place = yield Invoke(line.enter, (size, wait.deadline))
         if place is None:
-            raise self._steps.no_room(wait)
+            raise wait.no_room_error()
         try:
             yield from self._steps.room(wait, size)
         finally:

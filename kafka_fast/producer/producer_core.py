@@ -115,9 +115,9 @@ class ProducerCore(ClientCore[OwnCommand, ProduceEvent]):
         if self.queues.dead:
             return 0
         self.queues.check_may_wait()
-        deadline = 0.0 if timeout is None else self.now() + max(timeout, 1e-9)
+        deadline = NEVER if timeout is None else self.now() + max(timeout, 1e-9)
         pending = self.produce_waits.flush(deadline)
-        self.driver.run(self.await_callbacks(deadline or NEVER))
+        self.driver.run(self.await_callbacks(deadline))
         return pending
 
     def await_callbacks(self, deadline: float) -> Steps[None]:
@@ -194,7 +194,7 @@ class ProducerCore(ClientCore[OwnCommand, ProduceEvent]):
         if not self.queues.refuses:
             self.queues.refuse()
         self._abandoned = self._abandoned or why
-        self.produce_waits.begin_flush()  # without an end: all batches leave at once from now on
+        self.produce_waits.begin_flush(NEVER)  # has no end: all batches leave at once from now on
         self._host.wake()
         if self._failure is not None:  # no control thread is left to end this core
             why = str(self._failure)

@@ -1,32 +1,18 @@
 """The calls of a producer that may wait, as steps, for callers in event loops.
 
-A producer for threads has two waits of its own, in C and without the GIL for each wake: `flush`,
-and the wait for room in buffer.memory. These are the same waits as steps.
+A producer for threads sleeps in C, without the GIL for each wake: in `flush`, and in a send without
+room in buffer.memory. These are the same waits as steps. Both share conditions, deadlines, log
+lines and errors (`FlushWait` and `RoomWait` in `_produce_waits.pyx`).
 
 Thread: the caller's.
 """
 
 from __future__ import annotations
 
-from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.dataplane.produce._produce_waits import RoomWait
 from kafka_fast.instants import NEVER
-from kafka_fast.logs import LONG
 from kafka_fast.net.waiting.steps import InThread, Steps, Wait
 from kafka_fast.producer.producer_core import ProducerCore
-
-
-class RoomWait:
-    """One caller's wait for room in buffer.memory. It may find room twice, and too late."""
-
-    __slots__ = ("began", "tell_at", "topic")
-
-    def __init__(self, topic: str, began: float) -> None:
-        self.topic = topic
-        """Where the record goes."""
-        self.began = began
-        """When the wait began: max.block.ms counts from there."""
-        self.tell_at = began + LONG
-        """When the wait is logged; NEVER once that was done."""
 
 
 class ProducerSteps:
@@ -44,17 +30,7 @@ class ProducerSteps:
 
     def begin_room(self, topic: str) -> RoomWait:
         """Count a send to this topic that found no room, and return its wait, which begins now."""
-        self._core.produce_waits.count_blocked()
-        return RoomWait(topic, self._core.now())
-
-    def room_deadline(self, wait: RoomWait) -> float:
-        """Return when max.block.ms ends."""
-        return wait.began + self._max_block
-
-    def no_room(self, wait: RoomWait) -> KafkaTimeoutError:
-        """Return the error of a wait that was too long."""
-        waits = self._core.produce_waits
-        return waits.no_room_error(wait.topic, self._max_block, wait.began)
+        return RoomWait(self._core.produce_waits, topic, self._max_block)
 
     def room(self, wait: RoomWait, size: int) -> Steps[None]:
         """Wait until `size` bytes are free, or seem so: the caller tries again, and may come back.
@@ -63,21 +39,14 @@ class ProducerSteps:
             KafkaTimeoutError: there was no room within max.block.ms.
             UsageError: the producer does not run any more.
         """
-        core, queues, waits = self._core, self._core.queues, self._core.produce_waits
+        queues, waits = self._core.queues, self._core.produce_waits
         queues.check_may_wait()
-        deadline = self.room_deadline(wait)
         waits.begin_wait_for_room()
         try:
             while not waits.has_room(size):
-                now = core.now()
-                if now >= deadline:
-                    raise self.no_room(wait)
-                if now >= wait.tell_at:
-                    wait.tell_at = NEVER
-                    waits.say_no_room(wait.topic, self._max_block)
                 yield Wait(
                     lambda: waits.has_room(size) or queues.dead,
-                    min(deadline, wait.tell_at),
+                    wait.next_look(),
                     "room in buffer.memory",
                 )
                 if queues.dead:
@@ -87,25 +56,19 @@ class ProducerSteps:
 
     def flush(self, timeout: float | None) -> Steps[int]:
         """Send all accepted records and wait; return how many are still pending."""
-        core, queues, waits = self._core, self._core.queues, self._core.produce_waits
+        core, queues = self._core, self._core.queues
         queues.check_owner()
         if queues.dead:
             return 0
         queues.check_may_wait()
         deadline = NEVER if timeout is None else core.now() + max(timeout, 1e-9)
-        serial = waits.begin_flush()
+        wait = core.produce_waits.begin_flush(deadline)
+        pending = 0
         try:
-            wait = None
-            while not waits.is_flushed(serial) and not queues.dead and core.now() < deadline:
-                wait = waits.look_at_flush(wait)
-                yield Wait(
-                    lambda: waits.is_flushed(serial) or queues.dead,
-                    deadline if wait is None else min(deadline, wait.deadline),
-                    "deliveries",
-                )
+            while not wait.is_over() and core.now() < deadline:
+                yield Wait(wait.is_over, wait.next_look(), "deliveries")
         finally:
-            waits.end_flush()
-        pending = waits.pending_before(serial)
+            pending = wait.end_flush()
         yield from core.await_callbacks(deadline)
         return pending
 

@@ -5,15 +5,9 @@ from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast._wire.layout cimport kf_record
 from kafka_fast.dataplane.core.state cimport kf_batch
-from kafka_fast.dataplane.produce._produce_waits cimport ProduceWaits
+from kafka_fast.dataplane.produce._produce_waits cimport ProduceWaits, room_wait
 from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.sending._partitioner cimport partitioner
-
-
-# One call's wait for memory.
-ctypedef struct standstill:
-    double deadline  # monotonic seconds; 0: the wait has not begun
-    bint told        # the log has told that the wait is long
 
 
 # Where a record was appended.
@@ -40,7 +34,7 @@ cdef class Accumulator:
 
     cdef TopicQueues topic_of(self, object name)
     cdef int mind_event_loop(self, str what) except -1
-    cdef int wait_for_memory(self, TopicQueues topic, size_t need, standstill* wait) except -1
+    cdef int wait_for_memory(self, TopicQueues topic, size_t need, room_wait* wait) except -1
     cdef int refuse_too_large(self, TopicQueues topic, size_t need) except -1
     cdef int refuse_to_wait(self, TopicQueues topic, size_t need) except -1
     cdef int add(self, object topic, object value, object key, object partition,

@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t, uint8_t
 
 from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.core.state cimport *
-from kafka_fast.dataplane.produce._produce_waits cimport ProduceWaits
+from kafka_fast.dataplane.produce._produce_waits cimport ProduceWaits, room_wait
 from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.sending._awaiting cimport running_loop
 from kafka_fast.sending._delivery cimport DeliveryFuture, new_delivery, observe_beside
@@ -54,7 +54,6 @@ from kafka_fast.sending.entry cimport (
 import warnings
 
 from kafka_fast.errors import DeliveryError, Outcome, UsageError, WouldWaitError, broker_error
-from kafka_fast.logs import LONG as LONG_WAIT
 from kafka_fast.peer_names import PRODUCER_ARGUMENTS
 
 cdef extern from "Python.h":
@@ -63,7 +62,6 @@ cdef extern from "Python.h":
     bint is_callable "PyCallable_Check"(PyObject* item)
 
 cdef int MESSAGE_TOO_LARGE = 10
-cdef double LONG = LONG_WAIT  # seconds after which a wait is told of
 
 
 cdef str name_of_topic(object topic):
@@ -169,30 +167,23 @@ cdef class Accumulator:
         raise DeliveryError(str(cause), outcome=Outcome.NOT_SENT, first=cause,
                             topic=topic.name) from cause
 
-    cdef int wait_for_memory(self, TopicQueues topic, size_t need, standstill* wait) except -1:
+    cdef int wait_for_memory(self, TopicQueues topic, size_t need, room_wait* wait) except -1:
         """Wait a moment for `need` bytes of buffer.memory; raises after max.block.ms in all."""
         cdef kf_producer* producer = self._queues.producer
-        cdef double now = producer.env.now(producer.env.context)
+        cdef double now = self._waits.now()
+        cdef double left
         if self.never_waits:
             self.refuse_to_wait(topic, need)
-        if wait.deadline == 0.0:
+        if wait.began == 0.0:
             self._queues.check_may_wait()
             self.mind_event_loop("room in buffer.memory: call it")
-            wait.deadline = now + self.max_block
-            wait.told = False
-            kf_count(&producer.stats.blocked, 1)
+            self._waits.begin_room(wait, self.max_block, now)
         self.refuse_too_large(topic, need)
-        if now >= wait.deadline:
-            raise self._waits.no_room_error(topic.name, self.max_block,
-                                            wait.deadline - self.max_block)
-        if not wait.told and now >= wait.deadline - self.max_block + LONG:
-            wait.told = True
-            self._waits.say_no_room(topic.name, self.max_block)
+        left = self._waits.next_look(wait, topic.name, now) - now
+        self._waits.begin_wait_for_room()
         with nogil:
-            kf_add(&producer.pool.waiting, 1)
-            kf_producer_urge(producer)
-            kf_pool_wait(&producer.pool, need, min(KF_WAIT_SLICE, wait.deadline - now))
-            kf_add(&producer.pool.waiting, -1)
+            kf_pool_wait(&producer.pool, need, min(KF_WAIT_SLICE, left))
+        self._waits.end_wait_for_room()
         PyErr_CheckSignals()
         if self._queues.plane.dead:
             self._queues.check_may_wait()
@@ -324,7 +315,7 @@ cdef inline int append(Accumulator self, TopicQueues topic, const kf_record* rec
     """
     cdef kf_topic* shared = topic.topic
     cdef int32_t number
-    cdef standstill wait
+    cdef room_wait wait
     cdef int result
     if partition is not None:
         number = check_partition(topic, partition)
@@ -333,7 +324,7 @@ cdef inline int append(Accumulator self, TopicQueues topic, const kf_record* rec
         if shared.sticky_left <= 0 and is_sticky(&self.how, record):
             flags |= KF_LEAVE_FULL
     kf_set(&shared.used, 1)
-    wait.deadline = 0.0
+    wait.began = 0.0
     while True:
         result = kf_queue_append(shared.queues[number], record, place.timestamp, flags,
                                  &place.batch, &place.index)

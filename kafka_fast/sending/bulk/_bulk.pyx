@@ -14,8 +14,9 @@ from libc.stdlib cimport realloc
 
 from kafka_fast.dataplane.core._loop_share cimport share_end, share_is_over
 from kafka_fast.dataplane.core.state cimport *
+from kafka_fast.dataplane.produce._produce_waits cimport room_wait
 from kafka_fast.dataplane.produce._queues cimport TopicQueues
-from kafka_fast.sending._accumulator cimport Accumulator, name_of_topic, standstill
+from kafka_fast.sending._accumulator cimport Accumulator, name_of_topic
 from kafka_fast.sending._fields cimport check_partition, suspect_time
 from kafka_fast.sending._partitioner cimport (
     PARTITIONER_BUILT_IN,
@@ -359,7 +360,7 @@ cdef class BulkAccumulator(Accumulator):
         cdef int result
         cdef int64_t blocked_at = -1
         cdef object room = None  # this standstill's RoomWait, in an event loop
-        cdef standstill wait
+        cdef room_wait wait
         future.record_count = first + count
         if future.refusal is not None:  # there was no room for rows before these
             future.refuse(first, count, future.refusal)
@@ -382,7 +383,7 @@ cdef class BulkAccumulator(Accumulator):
                     continue
                 if job.pos != blocked_at:  # max.block.ms counts from each new standstill
                     blocked_at = job.pos
-                    wait.deadline = 0.0
+                    wait.began = 0.0
                     room = None
                 try:
                     if self.never_waits:
