@@ -97,6 +97,11 @@ class Reports:
     rows: list[Row]
     events: list[Event]
 
+    def has_many(self, row: Row) -> bool:
+        """Return whether some event has any number of such rows."""
+        types = [member.type for event in self.events for member in event.members]
+        return f"kf_{row.snake}s" in types
+
 
 # ---- reading the classes ----
 
@@ -187,7 +192,10 @@ def header(sides: list[Reports]) -> Iterator[str]:
         for row in reports.rows:
             yield f"\n/* {row.summary} */\ntypedef struct kf_{row.snake} {{"
             yield "\n".join(f"    {member.declared('bool')};" for member in row.members)
-            yield f"}} kf_{row.snake};\n\ntypedef struct kf_{row.snake}s {{"
+            yield f"}} kf_{row.snake};"
+            if not reports.has_many(row):
+                continue
+            yield f"\ntypedef struct kf_{row.snake}s {{"
             yield f"    kf_{row.snake} *items;\n    int count, capacity;\n}} kf_{row.snake}s;\n"
             yield "/* Append a blank one, for the caller to fill in. */"
             yield f"kf_{row.snake} *kf_append_{row.snake}(kf_{row.snake}s *rows);"
@@ -212,7 +220,7 @@ def source(sides: list[Reports]) -> Iterator[str]:
     yield f"/* {NOTE} */"
     yield '#include "kf_events.h"\n#include "kf_event.h"\n\n#include <stdlib.h>'
     for reports in sides:
-        for row in reports.rows:
+        for row in filter(reports.has_many, reports.rows):
             yield f"\nkf_{row.snake} *kf_append_{row.snake}(kf_{row.snake}s *rows) {{"
             yield "    size_t size = sizeof *rows->items;"
             yield "    rows->items = kf_grown(rows->items, rows->count, &rows->capacity, size);"
@@ -247,6 +255,8 @@ def declarations(sides: list[Reports]) -> Iterator[str]:
         for row in reports.rows:
             yield f"\n    ctypedef struct kf_{row.snake}:"
             yield "\n".join(f"        {member.declared('bint')}" for member in row.members)
+            if not reports.has_many(row):
+                continue
             yield f"\n    ctypedef struct kf_{row.snake}s:\n        kf_{row.snake}* items"
             yield f"        int count\n\n    kf_{row.snake}* kf_append_{row.snake}("
             yield f"        kf_{row.snake}s* rows)"
@@ -268,8 +278,10 @@ def reading(reports: Reports) -> Iterator[str]:
         yield f"\ncdef object read_{row.snake}(const kf_{row.snake}* event):"
         yield f"    return {side.module}.{row.name}("
         yield "\n".join(f"        {member.read}," for member in row.members)
-        yield f"    )\n\n\ncdef tuple read_{row.snake}s(const kf_{row.snake}s* rows):"
-        yield "    cdef int i"
+        yield "    )\n"
+        if not reports.has_many(row):
+            continue
+        yield f"\ncdef tuple read_{row.snake}s(const kf_{row.snake}s* rows):\n    cdef int i"
         yield f"    return tuple([read_{row.snake}(&rows.items[i]) for i in range(rows.count)])\n"
     for event in reports.events:
         yield f"\ncdef object read_{event.snake}(const kf_{event.snake}* event):"
