@@ -37,14 +37,16 @@ def carrier(
     yield f'{NOTE}\n"""\n'
     if "uint64_t" in side.target:
         yield "from libc.stdint cimport uint64_t\n"
-    yield f"from {CORE}._events cimport PlaneEvent, bytes_of, numbers_of"
+    read = [*event_code.reading(reports)]
+    parts = [name for name in ("bytes_of", "numbers_of") if f"{name}(" in "".join(read)]
+    yield f"from {CORE}._events cimport {', '.join(['PlaneEvent', *parts])}"
     yield f"{side.cimports}\nfrom {CORE}.commands cimport *\nfrom {CORE}.state cimport *"
     if side.name == "fetch":
         yield "from kafka_fast.dataplane.fetch.fetch cimport *"
     yield f"\nfrom {side.package} import {side.module}"
     yield from event_code.imports(side)
     yield from command_code.packing(side, commands)
-    yield from event_code.reading(reports)
+    yield from read
 
 
 def all_files(root: Path) -> dict[str, str]:
