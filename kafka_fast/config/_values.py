@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from kafka_fast.arguments import checked_name
 from kafka_fast.config._address import parse_addresses
 from kafka_fast.config._key import LONG_MAX, Key, ValueKind
-from kafka_fast.errors import ConfigError
+from kafka_fast.errors import ConfigError, UsageError
 from kafka_fast.secret import Secret
 from kafka_fast.serialization import as_deserializer, as_serializer
 
@@ -26,12 +27,10 @@ FOR_BROKERS = frozenset(
         "group.id",
         "group.instance.id",
         "group.remote.assignor",
+        "transactional.id",
     }
 )
 """Texts that stand in requests."""
-
-LONGEST_TEXT = 2**15 - 1
-"""Bytes of a text that brokers read."""
 
 _JAVA_PACKAGE = "org.apache.kafka."
 
@@ -166,11 +165,9 @@ def _check_can_be_sent(label: str, text: str) -> None:
         ConfigError: brokers cannot get the text.
     """
     try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        raise ConfigError(f"{label}: {text!r} cannot be written in UTF-8") from None
-    if size > LONGEST_TEXT:
-        raise ConfigError(f"{label}: expected at most {LONGEST_TEXT} bytes, not {size}")
+        checked_name(text, label)
+    except UsageError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _secret(key: Key, label: str, value: object) -> Secret:

@@ -8,10 +8,10 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kafka_fast.arguments import offset_to_read
 from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, peek, warn_of_weakness
 from kafka_fast.consumer.arguments import (
     most_records,
-    offset_to_read,
     one_by_one,
     subscription,
     topic_partitions,

@@ -13,7 +13,7 @@ from kafka_fast.admin.result import AdminResult
 from kafka_fast.admin.workflows.groups import AnyDescription, describe_groups
 from kafka_fast.admin.workflows.log_ends import BOTH_ENDS, known_topics, look_up
 from kafka_fast.admin.workflows.together import run_together, with_values
-from kafka_fast.control.admin.arguments import names_of
+from kafka_fast.arguments import names_of
 from kafka_fast.control.admin.operation import OperationResults
 from kafka_fast.control.admin.operations.groups.committed import (
     CommittedByGroup,

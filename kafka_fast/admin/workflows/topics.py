@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.admin.result import AdminResult
-from kafka_fast.control.admin.arguments import names_of
+from kafka_fast.arguments import names_of
 from kafka_fast.control.admin.operation import ONLY, OperationResults
 from kafka_fast.control.admin.operations.topic_pages import (
     AwaitTopics,

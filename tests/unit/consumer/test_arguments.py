@@ -44,6 +44,12 @@ def test_what_is_no_pattern_at_all(*, broker_side: bool) -> None:
         subscription(re.compile("a"), None, broker_side=broker_side)  # type: ignore[arg-type]
 
 
+def test_only_a_pattern_that_is_sent_must_be_utf_8() -> None:
+    with pytest.raises(UsageError, match=r"a pattern: .* cannot be written in UTF-8"):
+        subscription(None, "\udcff", broker_side=True)
+    assert subscription(None, "\udcff", broker_side=False) is not None
+
+
 def test_what_is_no_pattern_here_may_be_one_there() -> None:
     with pytest.raises(UsageError, match="no regular expression"):
         subscription(None, r"\pN(", broker_side=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kafka_fast.control.admin.arguments import mapping_of
+from kafka_fast.arguments import mapping_of
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.client_quotas import (
     ClientQuotaEntity,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from kafka_fast._version import __version__
-from kafka_fast.control.admin.arguments import mapping_of, names_of
+from kafka_fast.arguments import mapping_of, names_of
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.acls import operations_of
 from kafka_fast.control.admin.types.cluster import (

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_fast.control.admin.arguments import (
-    LAST_NUMBER,
-    checked_name,
-    checked_number,
-    mapping_of,
-    told_secret,
-)
+from kafka_fast.arguments import LAST_NUMBER, checked_name, checked_number, mapping_of
+from kafka_fast.control.admin.arguments import told_secret
 from kafka_fast.control.admin.operation import NO_SUCH_TOPIC, ONLY, Operation
 from kafka_fast.control.admin.types.configs import (
     AlterConfigOp,

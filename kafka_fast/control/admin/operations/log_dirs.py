@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from kafka_fast.control.admin.arguments import (
-    checked_number,
-    checked_partition,
-    mapping_of,
-    several,
-)
+from kafka_fast.arguments import checked_number, checked_partition, mapping_of, several
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.log_dirs import (
     LogDir,

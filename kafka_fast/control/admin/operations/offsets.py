@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from kafka_fast.control.admin.arguments import mapping_of
+from kafka_fast.arguments import mapping_of
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.offsets import IsolationLevel, ListedOffset, OffsetSpec
 from kafka_fast.control.consumer.offsets import list_offsets_request, time_answers

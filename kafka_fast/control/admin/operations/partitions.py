@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from kafka_fast.control.admin.arguments import mapping_of, partitions_of
+from kafka_fast.arguments import mapping_of, partitions_of
 from kafka_fast.control.admin.operation import NO_SUCH_PARTITION, ONLY, Operation
 from kafka_fast.control.admin.types.partitions import ElectionType, PartitionReassignment
 from kafka_fast.control.metadata.metadata import by_topic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from kafka_fast.control.admin.arguments import names_of, partitions_of, several
+from kafka_fast.arguments import names_of, partitions_of, several
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.transactions import (
     ProducerIdAndEpoch,

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from kafka_fast.control.admin.arguments import names_of
+from kafka_fast.arguments import names_of
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.acls import operations_of
 from kafka_fast.control.admin.types.groups.descriptions import (
