@@ -133,22 +133,23 @@ class AdminControl(ClientControl[AdminSettings, NoReturn, NoReturn]):
         self._absent.tick(now)
         ended = [opened for opened in self._open if not opened.is_open]
         for operation in [self._open.pop(opened) for opened in ended]:
-            self._end_look_ups(operation)
+            self._release_coordinators(operation)
 
-    def _end_look_ups(self, ended: Operation[Any, Any]) -> None:
-        """Look no more for the coordinators of an operation that was given up or is too late.
+    def _release_coordinators(self, ended: Operation[Any, Any]) -> None:
+        """Let go of the coordinators of an operation that has ended, or was given up.
 
-        Otherwise the brokers would be asked for them as long as they know none.
+        Otherwise the brokers would be asked for them as long as they know none, and those that are
+        known would be remembered for good.
         """
-        target, coordinators = ended.target, self.requester.coordinators
-        if not isinstance(target, CoordinatorTarget) or not coordinators.is_looking(target.kind):
+        target = ended.target
+        if not isinstance(target, CoordinatorTarget):
             return
         names = {target.name(item) for item in ended.items or ()}
         for opened in self._open:
             other = opened.call.target
             if isinstance(other, CoordinatorTarget) and other.kind is target.kind:
                 names.difference_update(other.name(item) for item in opened)
-        coordinators.end_look_ups(target.kind, names)
+        self.requester.coordinators.release_keys(target.kind, names)
 
     def _next_deadline(self) -> float:
         return self._absent.next_deadline()

@@ -18,7 +18,9 @@ from kafka_fast.control.admin.types.topics import NewTopic
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.messages import CloseReason, RawResponse
 from kafka_fast.control.metadata.metadata import GETS_ROUND
+from kafka_fast.control.requests import coordinators
 from kafka_fast.control.requests.open_call import OpenCall
+from kafka_fast.control.requests.targets import CoordinatorKind
 from kafka_fast.errors import (
     BrokerError,
     ErrorCode,
@@ -36,6 +38,11 @@ from kafka_fast.protocol.apis.cluster.find_coordinator import (
     FindCoordinatorResponse,
 )
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.groups.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
 from kafka_fast.protocol.apis.topics.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
@@ -476,6 +483,57 @@ def test_coordinators_that_nobody_waits_for_are_not_looked_for() -> None:
     machine.run(60.0)
     assert brokers.asked == []
     assert not other
+
+
+class KnownCoordinators:
+    """Brokers of which the second coordinates everything."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.machine = AdminMachine(
+            {FindCoordinatorRequest: self.find, DeleteGroupsRequest: self.delete}
+        )
+
+    def find(self, request: FindCoordinatorRequest, key: ConnectionKey) -> FindCoordinatorResponse:
+        self.asked += request.coordinator_keys
+        return FindCoordinatorResponse(
+            coordinators=[
+                Coordinator(key=name, node_id=2, host="b2", port=9092)
+                for name in request.coordinator_keys
+            ]
+        )
+
+    def delete(self, request: DeleteGroupsRequest, key: ConnectionKey) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(
+            results=[DeletableGroupResult(group_id=name) for name in request.groups_names]
+        )
+
+
+def test_coordinators_that_nobody_waits_for_are_forgotten_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Regression: every group that was ever asked about was remembered."""
+    monkeypatch.setattr(coordinators, "UNUSED_KEPT", 2)
+    brokers = KnownCoordinators()
+    for group in ("a", "b", "a", "c", "a", "b"):
+        assert not brokers.machine.results(DeleteGroups([group]), timeout=3.0).errors
+    assert brokers.asked == ["a", "b", "c", "b"], "b was not used for longer than a"
+    known = brokers.machine.control.requester.coordinators
+    assert [known.node(CoordinatorKind.GROUP, group) is None for group in "abc"] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_coordinators_of_one_large_call_are_not_forgotten_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(coordinators, "UNUSED_KEPT", 2)
+    brokers = KnownCoordinators()
+    groups = [f"g{number}" for number in range(50)]
+    assert not brokers.machine.results(DeleteGroups(groups), timeout=3.0).errors
+    assert sorted(brokers.asked) == sorted(groups)
 
 
 def test_of_many_items_a_few_are_asked_what_they_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
