@@ -8,6 +8,7 @@ Thread: the user's.
 
 from __future__ import annotations
 
+import enum
 import operator
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
@@ -17,6 +18,7 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+E = TypeVar("E", bound=enum.Enum)
 
 LONGEST_NAME = 2**15 - 1
 """Bytes of a text that brokers read. Of a longer one they close the connection."""
@@ -133,6 +135,27 @@ def checked_offset(offset: object, what: str) -> int:
     if not 0 <= index <= LAST_OFFSET:
         raise UsageError(f"{what} cannot be {index}")
     return index
+
+
+def checked_choice(kind: type[E], value: object, what: str) -> E:
+    """Return a member of an enumeration, if brokers know what it means.
+
+    Args:
+        kind: the enumeration.
+        value: a member, or its value.
+        what: names it in an error.
+
+    Raises:
+        UsageError: it is no member, or stands for what this version does not know.
+    """
+    try:
+        member = None if isinstance(value, bool) else kind(value)
+    except ValueError:
+        member = None
+    if member is not None and member.name != "UNKNOWN":
+        return member
+    choices = ", ".join(one.name for one in kind if one.name != "UNKNOWN")
+    raise UsageError(f"{what} cannot be {value!r}: {kind.__name__} has {choices}")
 
 
 def checked_partition(partition: object) -> TopicPartition:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from kafka_fast._version import __version__
-from kafka_fast.arguments import mapping_of, names_of
+from kafka_fast.arguments import checked_choice, checked_integer, mapping_of, names_of
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.acls import operations_of
 from kafka_fast.control.admin.types.cluster import (
@@ -296,7 +296,7 @@ class UpdateFeatures(Operation[str, None]):
             validate_only: whether to check only whether the levels could be set.
 
         Raises:
-            UsageError: a feature has no name.
+            UsageError: a feature has no name, or an update is none that brokers know.
         """
         self._updates = mapping_of(updates, "the levels of features")
         if "" in self._updates:
@@ -304,6 +304,8 @@ class UpdateFeatures(Operation[str, None]):
         for update in self._updates.values():
             if not isinstance(update, FeatureUpdate):
                 raise TypeError(f"a FeatureUpdate says which level a feature has, not {update!r}")
+            checked_choice(UpgradeType, update.upgrade_type, "the upgrade_type of a FeatureUpdate")
+            checked_integer(update.max_version_level, "the level of a feature")
         super().__init__(Controller(), names_of(self._updates, "the names of features"))
         self._validate_only = validate_only
 

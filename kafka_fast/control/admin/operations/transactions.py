@@ -96,7 +96,7 @@ class ListTransactions(Operation[int, dict[str, TransactionListing]]):
         if min_duration_ms is not None and min_duration_ms < 0:
             raise UsageError(f"a duration of {min_duration_ms} ms")
         # A state that this version has no name for may be given as text.
-        self._states = [str(getattr(state, "value", state)) for state in several(states, "states")]
+        self._states = [str(getattr(state, "value", state)) for state in names_of(states, "states")]
         if TransactionState.UNKNOWN.value in self._states:
             raise UsageError("brokers know no transactions in the state UNKNOWN")
         self._producer_ids = several(producer_ids, "the ids of producers")

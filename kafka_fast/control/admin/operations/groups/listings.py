@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
-from kafka_fast.arguments import names_of, several
+from kafka_fast.arguments import checked_choice, names_of, several
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupState, GroupType
 from kafka_fast.control.requests.call import AnswerSource
@@ -60,11 +60,14 @@ class ListGroups(Operation[int, list[GroupListing]]):
             UsageError: a state or a type is none.
         """
         super().__init__(AllNodes(), None)
-        self._states = [GroupState(state) for state in several(states, "states")]
-        self._types = [GroupType(kind) for kind in several(types, "types")]
+        self._states = [
+            checked_choice(GroupState, state, "a state of groups")
+            for state in several(states, "states")
+        ]
+        self._types = [
+            checked_choice(GroupType, kind, "a type of groups") for kind in several(types, "types")
+        ]
         self._protocol_types = frozenset(names_of(protocol_types, "protocol_types"))
-        if GroupState.UNKNOWN in self._states or GroupType.UNKNOWN in self._types:
-            raise UsageError("list_groups: brokers know no group of an unknown state or type")
 
     def unsupported(self, item: int, version: int) -> KafkaError | None:
         """Refuse filters that a broker is too old for."""

@@ -98,9 +98,9 @@ def test_old_brokers_cannot_filter() -> None:
 
 
 def test_nothing_unknown_is_asked_for() -> None:
-    with pytest.raises(UsageError, match="unknown state or type"):
+    with pytest.raises(UsageError, match="a state of groups cannot be <GroupState"):
         ListGroups(states=[GroupState.UNKNOWN])
-    with pytest.raises(UsageError, match="unknown state or type"):
+    with pytest.raises(UsageError, match="a type of groups cannot be <GroupType"):
         ListGroups(types=[GroupType.UNKNOWN])
 
 
