@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kafka_fast.control.admin.types.cluster import (
         ClusterDescription,
         ClusterNode,
+        EndpointType,
         FeatureMetadata,
         FeatureUpdate,
         FinalizedVersionRange,
@@ -136,6 +137,7 @@ else:
         "DelegationToken": "control.admin.types.delegation_tokens",
         "DeletedAcl": "control.admin.types.acls",
         "ElectionType": "control.admin.types.partitions",
+        "EndpointType": "control.admin.types.cluster",
         "FeatureMetadata": "control.admin.types.cluster",
         "FeatureUpdate": "control.admin.types.cluster",
         "FinalizedVersionRange": "control.admin.types.cluster",
@@ -219,6 +221,7 @@ __all__ = [
     "DelegationToken",
     "DeletedAcl",
     "ElectionType",
+    "EndpointType",
     "FeatureMetadata",
     "FeatureUpdate",
     "FinalizedVersionRange",

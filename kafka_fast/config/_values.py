@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from kafka_fast.arguments import checked_name
 from kafka_fast.config._address import parse_addresses
 from kafka_fast.config._key import LONG_MAX, Key, ValueKind
-from kafka_fast.errors import ConfigError, UsageError
+from kafka_fast.errors import ConfigError
 from kafka_fast.secret import Secret
 from kafka_fast.serialization import as_deserializer, as_serializer
 
@@ -31,6 +30,9 @@ FOR_BROKERS = frozenset(
     }
 )
 """Texts that stand in requests."""
+
+LONGEST_TEXT = 2**15 - 1
+"""Bytes of a text that brokers read. Of a longer one they close the connection."""
 
 _JAVA_PACKAGE = "org.apache.kafka."
 
@@ -153,21 +155,24 @@ def _string(key: Key, label: str, value: object) -> str:
     if not isinstance(value, str):
         raise _wrong_type(key, label, value)
     text = value.strip()
-    if key.name in FOR_BROKERS:
-        _check_can_be_sent(label, text)
+    problem = why_unsendable(text) if key.name in FOR_BROKERS else None
+    if problem is not None:
+        raise ConfigError(f"{label}: {problem}")
     return _choice(key, label, text)
 
 
-def _check_can_be_sent(label: str, text: str) -> None:
-    """Refuse what would raise where requests are framed, and end the client.
+def why_unsendable(text: str) -> str | None:
+    """Return why brokers cannot get a text; None: they can.
 
-    Raises:
-        ConfigError: brokers cannot get the text.
+    What they cannot get would raise where requests are framed, and end the client.
     """
     try:
-        checked_name(text, label)
-    except UsageError as error:
-        raise ConfigError(str(error)) from None
+        length = len(text.encode())
+    except UnicodeEncodeError:
+        return f"{text!r} cannot be written in UTF-8"
+    if length > LONGEST_TEXT:
+        return f"{text[:20]!r}… has {length} bytes, and may have {LONGEST_TEXT}"
+    return None
 
 
 def _secret(key: Key, label: str, value: object) -> Secret:
@@ -216,7 +221,7 @@ def _simple_name(text: str) -> str:
 
 
 def _addresses(key: Key, label: str, value: object) -> object:
-    return parse_addresses(value)
+    return parse_addresses(value, key.name)
 
 
 def _serializer(key: Key, label: str, value: object) -> object:

@@ -1,4 +1,4 @@
-"""Checks of what callers give a consumer, beyond what all clients check (`kafka_fast.arguments`).
+"""Checks of what callers give a consumer, beyond what all clients check (`control.arguments`).
 
 Thread: the user's.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka_fast.arguments import (
+from kafka_fast.control.arguments import (
     checked_integer,
     checked_name,
     checked_partition,

@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafka_fast.arguments import offset_to_read
 from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, peek, warn_of_weakness
 from kafka_fast.consumer.arguments import (
     most_records,
@@ -23,6 +22,7 @@ from kafka_fast.consumer.consumer_core import ConsumerCore
 from kafka_fast.consumer.consumer_steps import ConsumerSteps
 from kafka_fast.consumer.group.rebalances import HearsOfRebalances
 from kafka_fast.consumer.reading.record_handover import RecordHandover
+from kafka_fast.control.arguments import offset_to_read
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import count_of, naming
 from kafka_fast.times import timeout_seconds

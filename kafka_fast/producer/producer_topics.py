@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_fast.arguments import checked_name
+from kafka_fast.control.arguments import checked_name
 from kafka_fast.control.diagnosis.troubles import timeout_error
 from kafka_fast.control.producer.producer_control import ProducerControl
 from kafka_fast.dataplane.produce._queues import Queues

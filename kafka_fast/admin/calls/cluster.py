@@ -30,6 +30,8 @@ class ClusterCalls(AdminCalls):
     ) -> ClusterDescription:
         """Return the cluster's id, its brokers, and which of them is the controller.
 
+        With bootstrap.controllers (KIP-919): its controllers, and which of them is the active one.
+
         DescribeCluster, or Metadata if the brokers are older than Kafka 2.8; needs no permission,
         but DESCRIBE on the cluster to be told what may be done with it. Operations need Kafka 2.3,
         fenced brokers 4.0.
@@ -42,6 +44,7 @@ class ClusterCalls(AdminCalls):
 
         Raises:
             UnsupportedVersionError: the broker is too old for what is to be included.
+            UsageError: controllers are asked for fenced brokers.
         """
         from kafka_fast.admin.workflows.cluster import describe_cluster
 

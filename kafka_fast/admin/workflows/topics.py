@@ -12,7 +12,6 @@ from typing import Any
 
 from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.admin.result import AdminResult
-from kafka_fast.arguments import names_of
 from kafka_fast.control.admin.operation import ONLY, OperationResults
 from kafka_fast.control.admin.operations.topic_pages import (
     AwaitTopics,
@@ -21,6 +20,7 @@ from kafka_fast.control.admin.operations.topic_pages import (
 )
 from kafka_fast.control.admin.operations.topics import TOPICS_PER_REQUEST, DescribeTopics
 from kafka_fast.control.admin.types.topics import TopicDescription
+from kafka_fast.control.arguments import names_of
 from kafka_fast.errors import (
     KafkaError,
     KafkaTimeoutError,

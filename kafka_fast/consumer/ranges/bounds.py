@@ -9,8 +9,8 @@ import operator
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from kafka_fast.arguments import LAST_OFFSET
 from kafka_fast.consumer.arguments import topic_name, topic_partition, unix_ms
+from kafka_fast.control.arguments import LAST_OFFSET
 from kafka_fast.errors import UsageError
 from kafka_fast.times import is_datetime, iso_time, likely_unit
 from kafka_fast.types import TopicPartition

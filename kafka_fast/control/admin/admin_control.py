@@ -23,9 +23,11 @@ from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.diagnosis.waiting_reasons import reasons_of_several
 from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.controller_discovery import ControllerDiscovery
+from kafka_fast.control.metadata.discovery import Discovery
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.control.requests.open_call import OpenCall
-from kafka_fast.control.requests.targets import CoordinatorTarget, Leaders
+from kafka_fast.control.requests.targets import AnyNode, Controller, CoordinatorTarget, Leaders
 from kafka_fast.errors import KafkaError, fresh_copy
 from kafka_fast.logs import count_of, get_logger, some_of
 from kafka_fast.values import assert_never
@@ -112,6 +114,8 @@ class AdminControl(ClientControl[AdminSettings, NoReturn, NoReturn]):
         if self.fatal is not None:
             done(fresh_copy(self.fatal))
             return None
+        if self.context.settings.uses_controllers and isinstance(operation.target, AnyNode):
+            operation.target = Controller()  # others may be behind, or refuse (KIP-919)
         operation.begin(self.context.settings.request_timeout, done)
         opened = self.requester.open_call(operation, operation.items, deadline=deadline)
         self._open[opened] = operation
@@ -125,6 +129,9 @@ class AdminControl(ClientControl[AdminSettings, NoReturn, NoReturn]):
         self._absent.touch_topics(now)
 
     # ---- what every client's control plane asks of its own parts ----
+
+    def _discovery_class(self, settings: AdminSettings) -> type[Discovery]:
+        return ControllerDiscovery if settings.uses_controllers else Discovery
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         """Do nothing: the requester reads the cluster itself."""

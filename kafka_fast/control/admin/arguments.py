@@ -1,4 +1,4 @@
-"""Checks of what users give to operations, beyond what all clients check (`arguments`).
+"""Checks of what users give to operations, beyond what all clients check (`control.arguments`).
 
 Thread: the user's.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kafka_fast.arguments import checked_name, checked_number, checked_partitions, several
+from kafka_fast.control.arguments import checked_name, checked_number, checked_partitions, several
 from kafka_fast.control.requests.targets import (
     AllNodes,
     Coordinator,

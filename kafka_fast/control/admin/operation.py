@@ -102,6 +102,8 @@ class Operation(Call[K, V]):
     """What a principal needs: "DELETE on the topic"."""
     since: ClassVar[str] = "2.1"
     """The first version of Apache Kafka whose brokers have the API."""
+    at_controllers: ClassVar[bool] = False
+    """Whether a client may also ask controllers for it (bootstrap.controllers), as in Java."""
     final: ClassVar[frozenset[int]] = frozenset()
     """Error codes that another try would not change, though they pass in other requests."""
     words: ClassVar[Mapping[int, str]] = {}

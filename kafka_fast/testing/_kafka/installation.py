@@ -207,7 +207,8 @@ class Installation:
             ready=layout.release.ready_line,
             reaper=self._reaper,
         )
-        node.node_id, node.ports, node.data_dir = node_id, ports, self._folder / name
+        node.node_id, node.data_dir = node_id, self._folder / name
+        node.ports = {**controller, **ports}
         node.host = host
         self.nodes.append(node)
 

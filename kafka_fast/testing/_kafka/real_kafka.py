@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kafka_fast.testing._kafka.broker_jars import DEFAULT_VERSION, RealKafkaError, release
 from kafka_fast.testing._kafka.cluster_admin import ClusterAdmin, PartitionState
-from kafka_fast.testing._kafka.installation import HOST, PLAINTEXT, Installation, Layout, Node
+from kafka_fast.testing._kafka.installation import (
+    CONTROLLER,
+    HOST,
+    PLAINTEXT,
+    Installation,
+    Layout,
+    Node,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -99,6 +106,11 @@ class RealKafka:
     def bootstrap(self) -> str:
         """The addresses of all nodes, as `bootstrap.servers` takes them."""
         return self.bootstrap_of(PLAINTEXT)
+
+    @property
+    def controllers(self) -> str:
+        """The addresses of all controllers, as `bootstrap.controllers` takes them; KRaft only."""
+        return self.bootstrap_of(CONTROLLER)
 
     def bootstrap_of(self, listener: str) -> str:
         """Return the addresses of one listener on all nodes, for `bootstrap.servers`."""

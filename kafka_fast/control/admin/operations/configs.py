@@ -5,14 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_fast.arguments import (
-    LAST_NUMBER,
-    checked_choice,
-    checked_name,
-    checked_number,
-    mapping_of,
-    several,
-)
 from kafka_fast.control.admin.arguments import told_secret
 from kafka_fast.control.admin.operation import NO_SUCH_TOPIC, ONLY, Operation
 from kafka_fast.control.admin.types.configs import (
@@ -24,6 +16,14 @@ from kafka_fast.control.admin.types.configs import (
     ConfigSource,
     ConfigSynonym,
     ConfigType,
+)
+from kafka_fast.control.arguments import (
+    LAST_NUMBER,
+    checked_choice,
+    checked_name,
+    checked_number,
+    mapping_of,
+    several,
 )
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.requests.call import AnswerSource
@@ -123,6 +123,7 @@ class DescribeConfigs(Operation[ConfigResource, dict[str, ConfigEntry]]):
 
     name = "describe_configs"
     permission = "DESCRIBE_CONFIGS on the topic or group, or else on the cluster"
+    at_controllers = True
     final = frozenset(NO_SUCH_TOPIC)
     words = NO_SUCH_TOPIC
     request_class = describe_configs.DescribeConfigsRequest
@@ -224,6 +225,7 @@ class IncrementalAlterConfigs(Operation[ConfigResource, None]):
     name = "incremental_alter_configs"
     permission = "ALTER_CONFIGS on the topic or group, or else on the cluster"
     since = "2.3"
+    at_controllers = True
     final = frozenset(NO_SUCH_TOPIC)
     words = NO_SUCH_TOPIC
     request_class = incremental_alter_configs.IncrementalAlterConfigsRequest

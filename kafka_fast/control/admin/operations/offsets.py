@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from kafka_fast.arguments import checked_choice, mapping_of
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.offsets import IsolationLevel, ListedOffset, OffsetSpec
+from kafka_fast.control.arguments import checked_choice, mapping_of
 from kafka_fast.control.consumer.offsets import list_offsets_request, time_answers
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.leader_call import PARTITIONS_PER_REQUEST

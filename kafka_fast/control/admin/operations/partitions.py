@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from kafka_fast.arguments import checked_choice, mapping_of, partitions_of
 from kafka_fast.control.admin.operation import NO_SUCH_PARTITION, ONLY, Operation
 from kafka_fast.control.admin.types.partitions import ElectionType, PartitionReassignment
+from kafka_fast.control.arguments import checked_choice, mapping_of, partitions_of
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning
@@ -170,6 +170,7 @@ class AlterPartitionReassignments(Operation[TopicPartition, None]):
     name = "alter_partition_reassignments"
     permission = "ALTER on the cluster"
     since = "2.4"
+    at_controllers = True
     final = frozenset(NO_SUCH_PARTITION)
     words = NO_SUCH_PARTITION
     explained: ClassVar[Mapping[int, str]] = {
@@ -261,6 +262,7 @@ class ListPartitionReassignments(Operation[str, dict[TopicPartition, PartitionRe
     name = "list_partition_reassignments"
     permission = "DESCRIBE on the cluster"
     since = "2.4"
+    at_controllers = True
     request_class = ListPartitionReassignmentsRequest
     response_class = ListPartitionReassignmentsResponse
 

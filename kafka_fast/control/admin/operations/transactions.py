@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from kafka_fast.arguments import names_of, partitions_of, several
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.transactions import (
     ProducerIdAndEpoch,
@@ -14,6 +13,7 @@ from kafka_fast.control.admin.types.transactions import (
     TransactionListing,
     TransactionState,
 )
+from kafka_fast.control.arguments import names_of, partitions_of, several
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning, NotDone, Refused

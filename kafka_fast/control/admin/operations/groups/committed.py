@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from kafka_fast.arguments import mapping_of, offset_to_read, partitions_of
 from kafka_fast.control.admin.operation import NO_SUCH_PARTITION, Operation, OperationResults
+from kafka_fast.control.arguments import mapping_of, offset_to_read, partitions_of
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource

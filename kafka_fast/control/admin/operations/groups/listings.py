@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
-from kafka_fast.arguments import checked_choice, names_of, several
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupState, GroupType
+from kafka_fast.control.arguments import checked_choice, names_of, several
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.targets import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from kafka_fast.arguments import checked_offset, mapping_of, names_of, partitions_of
 from kafka_fast.control.admin.operation import NO_SUCH_TOPIC, Operation, OperationResults
 from kafka_fast.control.admin.operations.groups.committed import (
     GROUPS_PER_FETCH,
@@ -17,6 +16,7 @@ from kafka_fast.control.admin.operations.groups.committed import (
     of_partitions,
 )
 from kafka_fast.control.admin.types.offsets import ShareGroupOffset
+from kafka_fast.control.arguments import checked_offset, mapping_of, names_of, partitions_of
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Meaning

@@ -13,15 +13,13 @@ import operator
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 
+from kafka_fast.config import why_unsendable
 from kafka_fast.errors import UsageError
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 E = TypeVar("E", bound=enum.Enum)
-
-LONGEST_NAME = 2**15 - 1
-"""Bytes of a text that brokers read. Of a longer one they close the connection."""
 
 LAST_NUMBER = 2**31 - 1
 """Of a partition, and the highest id of a node."""
@@ -88,12 +86,9 @@ def checked_name(name: object, what: str) -> str:
     """
     if not isinstance(name, str):
         raise TypeError(f"{what}: {name!r} is no text")
-    try:
-        length = len(name.encode())
-    except UnicodeEncodeError:
-        raise UsageError(f"{what}: {name!r} cannot be written in UTF-8") from None
-    if length > LONGEST_NAME:
-        raise UsageError(f"{what}: {name[:20]!r}… has {length} bytes, and may have {LONGEST_NAME}")
+    problem = why_unsendable(name)
+    if problem is not None:
+        raise UsageError(f"{what}: {problem}")
     return name
 
 
