@@ -75,7 +75,8 @@ def test_tasks_ask_them_too(real_kafka: RealKafka) -> None:
 
 def test_the_quorum_and_features(controllers: Admin) -> None:
     assert controllers.describe_metadata_quorum().leader_id == 1
-    features = controllers.describe_features()
+    features = controllers.describe_features(node_id=1)
+    assert features.supported == controllers.describe_features().supported
     level = features.finalized["metadata.version"].max_version_level
     update = {"metadata.version": FeatureUpdate(level)}
     assert list(controllers.update_features(update, validate_only=True)) == ["metadata.version"]

@@ -60,12 +60,15 @@ class AsyncClusterCalls(AdminCalls):
             )
         )
 
-    async def describe_features(self, *, timeout: float | None = None) -> FeatureMetadata:
-        """Return the levels of features that the cluster has, and those that a broker can have.
+    async def describe_features(
+        self, *, node_id: int | None = None, timeout: float | None = None
+    ) -> FeatureMetadata:
+        """Return the levels of features that the cluster has, and those that a node can have.
 
         ApiVersions; needs no permission. Since Kafka 2.7.
 
         Args:
+            node_id: the node that is asked (KIP-1160); None: any broker, or the active controller.
             timeout: seconds; None: default.api.timeout.ms.
 
         Raises:
@@ -73,7 +76,7 @@ class AsyncClusterCalls(AdminCalls):
         """
         from kafka_fast.control.admin.operations.cluster import DescribeFeatures
 
-        return await self._driver.run(self._steps.run_one(DescribeFeatures(), timeout))
+        return await self._driver.run(self._steps.run_one(DescribeFeatures(node_id), timeout))
 
     async def update_features(
         self,

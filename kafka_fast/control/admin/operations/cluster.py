@@ -22,7 +22,7 @@ from kafka_fast.control.arguments import checked_choice, checked_integer, mappin
 from kafka_fast.control.connections.negotiation import CLIENT_SOFTWARE_NAME
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
-from kafka_fast.control.requests.targets import AnyNode, Controller
+from kafka_fast.control.requests.targets import AnyNode, Controller, OneNode
 from kafka_fast.errors import ErrorCode, KafkaError, UnsupportedVersionError, UsageError
 from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafka_fast.protocol.apis.cluster.describe_cluster import (
@@ -258,9 +258,13 @@ class DescribeFeatures(Operation[str, FeatureMetadata]):
     request_class = ApiVersionsRequest
     response_class = ApiVersionsResponse
 
-    def __init__(self) -> None:
-        """Take nothing."""
-        super().__init__(AnyNode(), [ONLY])
+    def __init__(self, node_id: int | None = None) -> None:
+        """Take the id of the node whose features are told; None: any node.
+
+        Raises:
+            UsageError: there can be no such node.
+        """
+        super().__init__(AnyNode() if node_id is None else OneNode(node_id), [ONLY])
 
     def max_version(self, items: Sequence[str]) -> int:
         """Return the last version that names no node."""
