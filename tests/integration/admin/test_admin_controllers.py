@@ -1,4 +1,4 @@
-"""The admin client of controllers (KIP-919), on real Kafka: what they answer, and what they do not.
+"""The admin client of controllers (KIP-919), on real Kafka: the recipe of docs/admin.md, and more.
 
 Each question goes to the listener of a controller. No broker is connected to.
 """
