@@ -25,6 +25,9 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 TOPIC = "the name of a topic"
 """What it is called in errors."""
 
+LONGEST_REASON = 255
+"""Characters of a reason that a coordinator gets."""
+
 _SIGNS = frozenset(r"^$*+?()[]{}|\\")
 """What regular expressions have, and no topic's name."""
 
@@ -160,6 +163,11 @@ def on_commit(given: Any) -> Any:
     if given is not None and not callable(given):
         raise TypeError(f"{given!r} cannot be called; a callback is called with offsets and error")
     return given
+
+
+def rebalance_reason(given: Any) -> str:
+    """Return why a group is to share out its partitions again, as much of it as Java sends."""
+    return checked_name(given[:LONGEST_REASON] if isinstance(given, str) else given, "the reason")
 
 
 def most_records(given: Any) -> int:

@@ -12,6 +12,7 @@ from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, peek, warn_o
 from kafka_fast.consumer.arguments import (
     most_records,
     one_by_one,
+    rebalance_reason,
     subscription,
     topic_partitions,
     unix_ms,
@@ -240,10 +241,15 @@ class ConsumerBase:
             )
 
     def enforce_rebalance(self, reason: str = "the user asked for it") -> None:
-        """Have the group share out its partitions again, in a later poll."""
+        """Have the group share out its partitions again, in a later poll.
+
+        Args:
+            reason: for the log of the coordinator, which gets its first 255 characters.
+        """
+        text = rebalance_reason(reason)
         with self._caller_lock:
             member = self._membership.group.member
-            self._core.call(lambda now: member.rejoin(reason, now))
+            self._core.call(lambda now: member.rejoin(text, now))
 
     def metrics(self) -> dict[str, Any]:
         """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances.

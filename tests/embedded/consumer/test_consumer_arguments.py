@@ -45,6 +45,7 @@ TYPES: dict[str, Call] = {
     "end_offsets": lambda c, p: c.end_offsets([p.topic]),  # type: ignore[list-item]
     "offsets_for_times": lambda c, p: c.offsets_for_times({p: "now"}),  # type: ignore[dict-item]
     "partitions_for": lambda c, p: c.partitions_for(3),  # type: ignore[arg-type]
+    "enforce_rebalance": lambda c, p: c.enforce_rebalance(7),  # type: ignore[arg-type]
     "close": lambda c, p: c.close("soon"),  # type: ignore[arg-type]
 }
 
@@ -75,6 +76,7 @@ VALUES: dict[str, Call] = {
     "commit a note": lambda c, p: c.commit({p: OffsetAndMetadata(1, -1, "\udcff")}),
     "committed of what is no UTF-8": lambda c, p: c.committed([TopicPartition("\udcff", 0)]),
     "end_offsets of what is no UTF-8": lambda c, p: c.end_offsets([TopicPartition("\udcff", 0)]),
+    "rebalance for what is no UTF-8": lambda c, p: c.enforce_rebalance("\udcff"),
     "partitions_for what is no UTF-8": lambda c, p: c.partitions_for(["\udcff"]),
 }
 

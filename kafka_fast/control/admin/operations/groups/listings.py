@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupState, GroupType
-from kafka_fast.control.arguments import checked_choice, names_of, several
+from kafka_fast.control.arguments import checked_choice, checked_name, names_of, several
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.targets import (
@@ -182,7 +182,7 @@ class RemoveMembers(Operation[str, None]):
         super().__init__(Coordinator(CoordinatorKind.GROUP, group_id), items)
         self.group_id = group_id
         """Their group."""
-        self.reason = reason
+        self.reason = None if reason is None else checked_name(reason, "the reason")
         """Why they are removed; None: no more is said than that an administrator has done it."""
 
     def describe(self, item: str) -> str:
