@@ -28,6 +28,8 @@ TOPIC = "the name of a topic"
 LONGEST_REASON = 255
 """Characters of a reason that a coordinator gets."""
 
+_LISTENS = ("on_partitions_assigned", "on_partitions_revoked", "on_partitions_lost")
+
 _SIGNS = frozenset(r"^$*+?()[]{}|\\")
 """What regular expressions have, and no topic's name."""
 
@@ -162,6 +164,17 @@ def on_commit(given: Any) -> Any:
     """Return a callback of a commit, or None."""
     if given is not None and not callable(given):
         raise TypeError(f"{given!r} cannot be called; a callback is called with offsets and error")
+    return given
+
+
+def rebalance_listener(given: Any) -> Any:
+    """Return what hears of rebalances, or None."""
+    if given is None:
+        return None
+    missing = [name for name in _LISTENS if not callable(getattr(given, name, None))]
+    if isinstance(given, type) or missing:
+        lacks = f": it has no {missing[0]}" if missing else ", which is a class"
+        raise TypeError(f"a listener is a RebalanceListener, not {given!r}{lacks}")
     return given
 
 

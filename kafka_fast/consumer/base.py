@@ -12,6 +12,7 @@ from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, peek, warn_o
 from kafka_fast.consumer.arguments import (
     most_records,
     one_by_one,
+    rebalance_listener,
     rebalance_reason,
     subscription,
     topic_partitions,
@@ -87,6 +88,7 @@ class ConsumerBase:
     ) -> bool:
         """Do what `subscribe` says; False: the call means `unsubscribe`, and nothing was done."""
         with self._caller_lock:
+            rebalance_listener(listener)
             by_broker = self._settings.group_protocol == CONSUMER_PROTOCOL
             new_subscription = subscription(topics, pattern, broker_side=by_broker)
             if new_subscription is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from kafka_fast import Admin, Consumer, Producer, TopicPartition
 from kafka_fast.errors import InternalError, KafkaError
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
+from tests.waiting import eventually
 
 Client: TypeAlias = Admin | Consumer[Any, Any] | Producer
 Make: TypeAlias = Callable[[EmbeddedKafka], Client]
@@ -68,6 +70,9 @@ RIGHT: dict[str, object] = {
     "timeout": PATIENCE_MS / 1000,
 }
 
+LATER = {"enforce_rebalance", "subscribe"}
+"""Methods whose work begins in the next poll."""
+
 LASTING = {"close", "batches"}
 """Methods that end the client, or do nothing before their result is used."""
 
@@ -118,6 +123,8 @@ def outcome(client: Client, name: str, positional: list[object], named: dict[str
         result = getattr(client, name)(*positional, **named)
         if isinstance(client, Producer) and hasattr(result, "result"):
             result.result(1.0)
+        if isinstance(client, Consumer) and name in LATER:
+            client.poll(PATIENCE_MS / 1000)
     except InternalError:
         raise
     except (KafkaError, TypeError, ValueError):
@@ -132,9 +139,12 @@ def admin_on(kafka: EmbeddedKafka) -> Admin:
 
 
 def member_on(kafka: EmbeddedKafka) -> Consumer[Any, Any]:
-    return Consumer(
+    consumer = Consumer(
         bootstrap_servers=kafka.bootstrap, group_id="g", default_api_timeout_ms=PATIENCE_MS
     )
+    consumer.subscribe(["t"])
+    eventually(lambda: consumer.poll(0.1) is not None and consumer.assignment())
+    return consumer
 
 
 def reader_on(kafka: EmbeddedKafka) -> Consumer[Any, Any]:
@@ -151,8 +161,9 @@ def producer_on(kafka: EmbeddedKafka) -> Producer:
 @pytest.mark.parametrize("make", [admin_on, member_on, reader_on, producer_on])
 def test_no_argument_ends_a_client(make: Make) -> None:
     """Regression: a name that is no UTF-8 ended a consumer, and a producer."""
-    with EmbeddedKafka() as kafka, make(kafka) as client:
+    with EmbeddedKafka() as kafka, ExitStack() as ends:
         kafka.create_topic("t", partitions=2)
+        client = ends.enter_context(make(kafka))
         count = 0
         for name, parameter, positional, named in calls(client):
             try:
