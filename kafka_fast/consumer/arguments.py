@@ -119,7 +119,7 @@ def topic_partition(given: Any) -> TopicPartition:
 def topic_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
     """Return partitions in their order, without duplicates."""
     if isinstance(given, TopicPartition):
-        raise TypeError(f"partitions come in a list or the like: [{given!r}]")
+        raise TypeError(f"partitions are a list or a set: [{given!r}]")
     if isinstance(given, str):
         raise TypeError(
             f"partitions are wanted, not the topic {given!r}: [TopicPartition({given!r}, 0)]; "
