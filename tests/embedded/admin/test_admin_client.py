@@ -29,6 +29,7 @@ from kafka_fast.errors import (
     KafkaTimeoutError,
     TopicAlreadyExists,
     UnknownTopicOrPartition,
+    UnsupportedEndpointType,
     UsageError,
     WakeupError,
 )
@@ -52,6 +53,17 @@ def embedded_kafka() -> Iterator[EmbeddedKafka]:
 def admin(kafka: EmbeddedKafka) -> Iterator[Admin]:
     with Admin(bootstrap_servers=kafka.bootstrap) as made:
         yield made
+
+
+def test_what_only_brokers_do_is_refused_before_anything_is_sent() -> None:
+    """No node listens here."""
+    with Admin(bootstrap_controllers="127.0.0.1:1") as admin:
+        with pytest.raises(UnsupportedEndpointType, match="list_topics: controllers are not asked"):
+            admin.list_topics()
+        with pytest.raises(UnsupportedEndpointType, match="delete_groups: controllers are not"):
+            admin.delete_groups(["g"])
+        with pytest.raises(KafkaTimeoutError, match="DescribeCluster"):
+            admin.describe_cluster(timeout=0.1)
 
 
 def test_topics_from_their_beginning_to_their_end(admin: Admin, kafka: EmbeddedKafka) -> None:

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from kafka_fast import Admin
+from kafka_fast.control.admin.operations.cluster import DescribeClusterByMetadata
 from kafka_fast.testing._kafka import broker_jars
+from tests.documentation.admin_table import operation_classes
 
 LIST = Path(__file__).with_name("java_admin_4.4.0.txt")
 PAGE = Path(__file__).parents[3] / "docs" / "admin.md"
@@ -90,6 +92,27 @@ LACKING = {
 """What has no counterpart: docs/admin.md says why."""
 
 
+OF_CONTROLLERS = {
+    "add_raft_voter",
+    "alter_partition_reassignments",
+    "create_acls",
+    "delete_acls",
+    "describe_acls",
+    "describe_cluster",
+    "describe_configs",
+    "describe_features",
+    "describe_metadata_quorum",
+    "incremental_alter_configs",
+    "list_partition_reassignments",
+    "remove_raft_voter",
+    "unregister_broker",
+    "unregister_controller",
+    "update_features",
+}
+"""What Java asks controllers for: LeastLoadedBrokerOrActiveKController, and the other providers of
+KafkaAdminClient that take them."""
+
+
 def java_admin() -> dict[str, list[str]]:
     """Return the options of each of Java's methods."""
     lines = [line for line in LIST.read_text().splitlines() if not line.startswith("#")]
@@ -127,6 +150,13 @@ def test_what_has_no_counterpart_has_a_reason() -> None:
         assert f"`{name}`" in page
         assert hasattr(Admin, ours)
         assert name in java_admin()
+
+
+def test_controllers_are_asked_for_what_java_asks_them() -> None:
+    kinds = operation_classes()
+    assert {kind.name for kind in kinds if kind.at_controllers} == OF_CONTROLLERS
+    others = {kind for kind in kinds if kind.name in OF_CONTROLLERS and not kind.at_controllers}
+    assert others == {DescribeClusterByMetadata}, "they have no Metadata"
 
 
 @pytest.mark.broker
