@@ -13,6 +13,7 @@ from kafka_fast.control.arguments import (
     checked_integer,
     checked_name,
     checked_partition,
+    checked_partitions,
     mapping_of,
     offset_to_read,
     several,
@@ -125,7 +126,10 @@ def topic_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
             f"partitions are wanted, not the topic {given!r}: [TopicPartition({given!r}, 0)]; "
             "subscribe() takes topics"
         )
-    return list(dict.fromkeys(map(topic_partition, several(given, "partitions"))))
+    own = list(dict.fromkeys(checked_partitions(several(given, "partitions"))))
+    for topic in dict.fromkeys(partition.topic for partition in own):
+        topic_name(topic)
+    return own
 
 
 def one_by_one(
