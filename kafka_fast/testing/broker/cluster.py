@@ -136,6 +136,7 @@ class Cluster:
     def kill(self, node_id: int) -> None:
         """Stop a broker at once: connections break, new ones are refused, its leaders move."""
         self._check(node_id)
+        self.state.nodes[node_id].paused = False
         self.state.node_died(node_id)
         self.brokers[node_id].kill()
 
@@ -147,11 +148,14 @@ class Cluster:
     def pause(self, node_id: int) -> None:
         """Let a broker stand still: connections stay, nothing is answered."""
         self._check(node_id)
+        self.state.nodes[node_id].paused = True
         self.brokers[node_id].pause()
 
     def resume(self, node_id: int, now: float) -> None:
         """Let a paused broker go on."""
         self._check(node_id)
+        self.state.nodes[node_id].paused = False
+        self.state.changes += 1
         self.brokers[node_id].resume(now)
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:

@@ -6,13 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_fast.errors import GroupAuthorizationFailed, TopicAuthorizationFailed
+from kafka_fast.errors import (
+    GroupAuthorizationFailed,
+    TopicAuthorizationFailed,
+    TransactionalIdAuthorizationFailed,
+)
 from kafka_fast.protocol.frame import RequestHeader
 from kafka_fast.testing.broker.acls import ANONYMOUS, Operation, ResourceType
 from kafka_fast.testing.broker.faults import ErrorRule, Faults
 from kafka_fast.testing.broker.groups.coordinator import Coordinator
 from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
+from kafka_fast.testing.broker.transactions.coordinator import TransactionCoordinator
 
 
 class CloseConnectionError(Exception):
@@ -33,6 +38,8 @@ class ReceivedRequest:
     sessions: FetchSessions
     """Of the asked broker."""
     coordinator: Coordinator
+    """Of groups, on the asked broker."""
+    transactions: TransactionCoordinator
     """On the asked broker."""
     user: str = ANONYMOUS
     """Who asks."""
@@ -69,6 +76,15 @@ class ReceivedRequest:
         """
         if not self.allows(operation, ResourceType.GROUP, group_id):
             raise GroupAuthorizationFailed("Group authorization failed.")
+
+    def check_transactional_id(self, operation: Operation, transactional_id: str) -> None:
+        """Refuse a user who may not do that with a transactional id.
+
+        Raises:
+            TransactionalIdAuthorizationFailed
+        """
+        if not self.allows(operation, ResourceType.TRANSACTIONAL_ID, transactional_id):
+            raise TransactionalIdAuthorizationFailed("Transactional Id authorization failed.")
 
     def planned_error(
         self, topic: str | None = None, partition: int | None = None, *, exactly: bool = False

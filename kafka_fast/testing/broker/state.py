@@ -34,6 +34,8 @@ from kafka_fast.testing.broker.partitions.cluster_topics import (
 )
 from kafka_fast.testing.broker.partitions.log import PartitionLog
 from kafka_fast.testing.broker.security import Security, SecurityState
+from kafka_fast.testing.broker.transactions.settings import NEWEST_VERSION, TransactionSettings
+from kafka_fast.testing.broker.transactions.transaction import Transaction
 
 MAX_PARTITIONS = 10_000  # of one topic; Kafka has no such limit, a test broker's memory has
 FIRST_PRODUCER_ID = 1000
@@ -67,6 +69,7 @@ class Settings:
     closest_replica: bool = False
     """Consumers are sent to a replica in their rack (KIP-392)."""
     groups: GroupSettings = field(default_factory=GroupSettings)
+    transactions: TransactionSettings = field(default_factory=TransactionSettings)
     security: Security = field(default_factory=lambda: Security(mechanisms=()))
 
 
@@ -79,6 +82,13 @@ class Node:
     port: int
     rack: str | None = None
     alive: bool = True
+    paused: bool = False
+    """It stands still: other brokers get no answer either."""
+
+    @property
+    def serves(self) -> bool:
+        """Tell whether another broker that asks gets an answer."""
+        return self.alive and not self.paused
 
 
 class ClusterState:
@@ -98,6 +108,9 @@ class ClusterState:
         self.leader_changes = 0  # grows with every change of topics and leaders
         self.groups: dict[str, ClassicGroup | ConsumerGroup] = {}  # by group id
         self.offsets: dict[str, GroupOffsets] = {}  # by group id
+        self.transactions: dict[str, Transaction] = {}  # by transactional id
+        self.transaction_version = settings.transactions.version  # the feature, finalized
+        self.features_epoch = 0  # grows with every change of features
         self._random = random_source
         self.topic_names: dict[bytes, str] = {}  # by topic id
         self._next_producer_id = FIRST_PRODUCER_ID
@@ -257,6 +270,16 @@ class ClusterState:
         if not 1 <= factor <= len(live):
             raise InvalidReplicationFactor(f"{factor} replicas on {len(live)} live brokers")
         return [[live[(i + j) % len(live)] for j in range(factor)] for i in range(count)]
+
+    # ---- features ----
+
+    def set_transaction_version(self, version: int) -> None:
+        """Let producers and brokers speak another version of transactions, from now on."""
+        if not 0 <= version <= NEWEST_VERSION:
+            raise ValueError(f"transaction.version is 0 to {NEWEST_VERSION}, not {version}")
+        self.transaction_version = version
+        self.features_epoch += 1
+        self.changes += 1
 
     # ---- leaders and nodes ----
 

@@ -162,9 +162,18 @@ class ConsumerGroup:
         """
         if epoch < 0 and not self.members:
             return
-        member = self._known(member_id)
+        self._known(member_id)
         if version < _COMMIT_FROM_VERSION:
             raise UnsupportedVersion("members of this group commit with version 9 or later")
+        self.check_owner(epoch, member_id, partitions)
+
+    def check_owner(self, epoch: int, member_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """Refuse who did not own the partitions in an epoch.
+
+        Raises:
+            BrokerError: the answer.
+        """
+        member = self._known(member_id)
         if epoch == member.epoch:
             return
         if epoch > member.epoch:
