@@ -1,4 +1,8 @@
-"""Steps of scenarios about transactions: a transactional producer without any policy."""
+"""Steps of scenarios about transactions: a transactional producer without any policy.
+
+What it asks it asks once, and returns the error code; the steps in the past participle ask until
+nothing is refused for the moment only.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,12 @@ from kafka_fast.protocol.apis.transactions.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from kafka_fast.record import RecordBatch, read_batches
+from kafka_fast.protocol.apis.transactions.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from kafka_fast.record import ControlType, RecordBatch, read_batches
 from tests.integration.scenarios.groups import NO_COORDINATOR_YET, until
 from tests.integration.scenarios.steps import unique_name
 from tests.integration.scenarios.wire import WireClient, batch, produce_request
@@ -66,7 +75,7 @@ class TransactionalProducer:
     # ---- identity ----
 
     def find_coordinator(self) -> int:
-        """Return the node that coordinates the transactional id, when there is one."""
+        """Return the node that coordinates the transactional id, when it does."""
         request = FindCoordinatorRequest(
             key_type=TRANSACTION, coordinator_keys=[self.transactional_id]
         )
@@ -75,6 +84,7 @@ class TransactionalProducer:
             lambda one: one.error_code not in NO_COORDINATOR_YET,
         )
         assert coordinator.error_code == 0
+        until(self.described, lambda one: one.error_code not in NO_COORDINATOR_YET)
         return int(coordinator.node_id)
 
     def ask_for_id(
@@ -115,17 +125,27 @@ class TransactionalProducer:
     # ---- partitions ----
 
     def add(self, topic: str, *partitions: int, version: int = 3) -> int:
-        """Add partitions once; return the error code of the first."""
+        """Add partitions once; return the error code that all of them get."""
+        codes = self.add_all([(topic, index) for index in partitions or (0,)], version=version)
+        (code,) = set(codes.values())
+        return code
+
+    def add_all(
+        self, partitions: Sequence[tuple[str, int]], *, version: int = 3
+    ) -> dict[tuple[str, int], int]:
+        """Add partitions once; return the error code of each."""
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
             v3_and_below_producer_id=self.producer_id,
             v3_and_below_producer_epoch=self.epoch,
-            v3_and_below_topics=[
-                AddPartitionsToTxnTopic(name=topic, partitions=list(partitions or (0,)))
-            ],
+            v3_and_below_topics=topics_of(partitions),
         )
-        result = self.client.ask(request, version).results_by_topic_v3_and_below[0]
-        return int(result.results_by_partition[0].partition_error_code)
+        answer = self.client.ask(request, version)
+        return {
+            (topic.name, one.partition_index): one.partition_error_code
+            for topic in answer.results_by_topic_v3_and_below
+            for one in topic.results_by_partition
+        }
 
     def added(self, topic: str, *partitions: int) -> None:
         """Add partitions, however often that has to be asked for."""
@@ -141,9 +161,11 @@ class TransactionalProducer:
             topics=[AddPartitionsToTxnTopic(name=topic, partitions=list(partitions))],
         )
         answer = self.client.ask(AddPartitionsToTxnRequest(transactions=[transaction]), 5)
-        assert answer.error_code == 0
+        if answer.error_code:
+            return [answer.error_code]
         results = answer.results_by_transaction[0].topic_results[0].results_by_partition
-        return [one.partition_error_code for one in results]
+        codes = {one.partition_index: one.partition_error_code for one in results}
+        return [codes[index] for index in partitions]
 
     # ---- records ----
 
@@ -274,6 +296,29 @@ class TransactionalProducer:
         assert answer.error_code == 0
         self.wait_for_state("CompleteCommit" if commit else "CompleteAbort")
 
+    def write_marker(
+        self,
+        topic: str,
+        partition: int = 0,
+        *,
+        epoch: int,
+        commit: bool = False,
+        coordinator_epoch: int = 0,
+        transaction_version: int = 0,
+        version: int = 2,
+    ) -> int:
+        """End the transaction in one partition, past its coordinator; return the error code."""
+        marker = WritableTxnMarker(
+            producer_id=self.producer_id,
+            producer_epoch=epoch,
+            transaction_result=commit,
+            coordinator_epoch=coordinator_epoch,
+            transaction_version=transaction_version,
+            topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[partition])],
+        )
+        answer = self.client.ask(WriteTxnMarkersRequest(markers=[marker]), version)
+        return int(answer.markers[0].topics[0].partitions[0].error_code)
+
     # ---- what the coordinator says of it ----
 
     def described(self) -> TransactionState:
@@ -287,6 +332,14 @@ class TransactionalProducer:
         return until(self.described, lambda one: one.transaction_state == name)
 
 
+def topics_of(partitions: Sequence[tuple[str, int]]) -> list[AddPartitionsToTxnTopic]:
+    """Return partitions by topic."""
+    indexes: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        indexes.setdefault(topic, []).append(index)
+    return [AddPartitionsToTxnTopic(name=topic, partitions=one) for topic, one in indexes.items()]
+
+
 def no_delay(codes: Sequence[int]) -> bool:
     """Tell whether nothing was refused for the moment only."""
     return not {*NO_COORDINATOR_YET, CONCURRENT, errors.NotEnoughReplicas.code} & set(codes)
@@ -295,6 +348,17 @@ def no_delay(codes: Sequence[int]) -> bool:
 def settled(step: Callable[[], int]) -> int:
     """Repeat a step while it is refused for the moment only; return its error code."""
     return until(step, lambda code: no_delay([code]))
+
+
+def log_of(client: WireClient, topic: str, partition: int = 0) -> list[tuple[str, int]]:
+    """Return what the batches of a log are, and the epochs of their producers."""
+    return [
+        (
+            ControlType(one.control_record().type).name if one.is_control else "data",
+            one.producer_epoch,
+        )
+        for one in batches(client, topic, partition)
+    ]
 
 
 def fetch(
