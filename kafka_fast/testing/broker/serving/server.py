@@ -417,6 +417,10 @@ class EmbeddedKafka:
         """Drop what a partition knows of a producer, as expiry does."""
         self.on_cluster(lambda cluster: cluster.forget_producer(topic, partition, producer_id))
 
+    def set_transaction_version(self, version: int) -> None:
+        """Change the version of transactions that clients find, while they run (0 to 2)."""
+        self.on_cluster(lambda cluster: cluster.set_transaction_version(version))
+
     def kill(self, node_id: int) -> None:
         """Stop a broker at once: its connections break, new ones are refused, its leaders move."""
         cluster, server = self._running_cluster, self._running_server

@@ -79,6 +79,11 @@ class Transaction:
         """Tell whether a step is not done yet: markers are missing. Then nothing else begins."""
         return self.is_stuck or self.state in PREPARED
 
+    @property
+    def may_expire(self) -> bool:
+        """Tell whether no transaction is open, nor about to end."""
+        return self.state is not State.ONGOING and not self.is_changing
+
     # ---- identity ----
 
     @property
