@@ -17,6 +17,7 @@ from kafka_fast.protocol.apis.records.fetch import (
     FetchTopic,
     PartitionData,
 )
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
 from kafka_fast.protocol.apis.transactions.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafka_fast.protocol.apis.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -73,6 +74,13 @@ class TransactionalProducer:
         self.sequences: dict[tuple[str, int], int] = {}
 
     # ---- identity ----
+
+    def find_coordinator_once(self) -> int:
+        """Ask who coordinates the transactional id; return the error code."""
+        request = FindCoordinatorRequest(
+            key_type=TRANSACTION, coordinator_keys=[self.transactional_id]
+        )
+        return int(self.client.ask(request, 6).coordinators[0].error_code)
 
     def find_coordinator(self) -> int:
         """Return the node that coordinates the transactional id, when it does."""
@@ -183,25 +191,47 @@ class TransactionalProducer:
         value: bytes = b"value",
     ) -> int:
         """Produce one batch once; return the partition's error code."""
-        place = (topic, partition)
-        first = self.sequences.get(place, 0) if sequence is None else sequence
+        request = self.produce_request(
+            topic,
+            partition,
+            count=count,
+            epoch=epoch,
+            sequence=sequence,
+            transactional_id=transactional_id,
+            is_transactional=is_transactional,
+            value=value,
+        )
+        if version is None:
+            version = 12 if self.protocol == 2 else 11
+        code = int(self.client.ask(request, version).responses[0].partition_responses[0].error_code)
+        if not code:
+            place = (topic, partition)
+            first = self.sequences.get(place, 0) if sequence is None else sequence
+            self.sequences[place] = first + count
+        return code
+
+    def produce_request(
+        self,
+        topic: str,
+        partition: int = 0,
+        *,
+        count: int = 1,
+        epoch: int | None = None,
+        sequence: int | None = None,
+        transactional_id: str | None = None,
+        is_transactional: bool = True,
+        value: bytes = b"value",
+    ) -> ProduceRequest:
+        """Return a Produce request for the next batch."""
+        first = self.sequences.get((topic, partition), 0) if sequence is None else sequence
         records = batch(
             count,
             value=value,
             producer=(self.producer_id, self.epoch if epoch is None else epoch, first),
             is_transactional=is_transactional,
         )
-        request = produce_request(
-            topic,
-            [(partition, records)],
-            transactional_id=transactional_id or self.transactional_id,
-        )
-        if version is None:
-            version = 12 if self.protocol == 2 else 11
-        code = int(self.client.ask(request, version).responses[0].partition_responses[0].error_code)
-        if not code:
-            self.sequences[place] = first + count
-        return code
+        named = transactional_id or self.transactional_id
+        return produce_request(topic, [(partition, records)], transactional_id=named)
 
     def written(self, topic: str, partition: int = 0, **options: Any) -> None:
         """Add the partition where the protocol wants that, and produce a batch."""

@@ -173,10 +173,10 @@ def _read_topic(
 
 def _verify(request: ReceivedRequest, parts: list[_Part], now: float) -> bool:
     """Ask the coordinator about the transactions that begin here; False: ask again later."""
-    beginning = [part for part in parts if _begins(request, part)]
-    if not beginning:
-        return True
     adds = request.version >= _ADDS_FROM_VERSION
+    beginning = [part for part in parts if _begins(request, part)]
+    if not beginning or not (adds or request.state.settings.transactions.verification):
+        return True
     batch = beginning[0].batch
     for part in beginning:
         producers = part.topic.partitions[part.answer.index].producers

@@ -163,7 +163,8 @@ def _check_transaction(request: ReceivedRequest, partition: Partition) -> None:
         partition.log.transactions.is_open(body.producer_id)
         and partition.producers.epoch(body.producer_id) == body.producer_epoch
     )
-    if goes_on or not request.state.settings.transactions.verification:
+    adds = request.version >= _ADDS_FROM_VERSION
+    if goes_on or not (adds or request.state.settings.transactions.verification):
         return
     place = (partition.topic, partition.index)
     verdicts = verify_partitions(
@@ -173,7 +174,7 @@ def _check_transaction(request: ReceivedRequest, partition: Partition) -> None:
         body.producer_epoch,
         [place],
         request.now,
-        add=request.version >= _ADDS_FROM_VERSION,
+        add=adds,
     )
     error = verdicts[place]
     if isinstance(error, ProducerFenced):
