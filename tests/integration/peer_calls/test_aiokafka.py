@@ -405,7 +405,7 @@ async def _(scene: Scene) -> Any:
         return await sent(made, scene.new_name(), value=b"v")
 
 
-@add("AIOKafkaProducer with a transactional_id", needs="AddPartitionsToTxn")
+@add("AIOKafkaProducer with a transactional_id")
 async def _(scene: Scene) -> Any:
     async def begin() -> Any:
         async with producer(scene, transactional_id=scene.group) as made, made.transaction():

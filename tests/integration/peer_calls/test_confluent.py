@@ -378,10 +378,13 @@ def _(scene: Scene) -> Any:
     return delivered(made, scene.topic, value=b"v" * 2_000_000, partition=0)
 
 
-@CALLS("Producer.init_transactions()", needs="AddPartitionsToTxn")
+@CALLS("Producer.commit_transaction()")
 def _(scene: Scene) -> Any:
     made = producer(scene, transactional_id=scene.group)
-    return error_of(lambda: made.init_transactions(2.0))
+    made.init_transactions(TIMEOUT)
+    made.begin_transaction()
+    outcome = delivered(made, scene.topic, value=b"v", partition=0)
+    return outcome, error_of(lambda: made.commit_transaction(TIMEOUT))
 
 
 # ---- administration ----

@@ -339,10 +339,13 @@ def _(scene: Scene) -> Any:
         return sent(made, scene.new_name(), value=b"v")
 
 
-@CALLS("KafkaProducer.init_transactions()", needs="AddPartitionsToTxn")
+@CALLS("KafkaProducer.commit_transaction()")
 def _(scene: Scene) -> Any:
-    with producer(scene, transactional_id=scene.group, max_block_ms=2000) as made:
-        return error_of(made.init_transactions)
+    with producer(scene, transactional_id=scene.group) as made:
+        made.init_transactions()
+        made.begin_transaction()
+        outcome = sent(made, scene.topic, value=b"v", partition=0)
+        return outcome, error_of(made.commit_transaction)
 
 
 # ---- administration ----
