@@ -49,7 +49,7 @@ class Coordinator:
 
     def refresh(self, now: float) -> None:
         """Take over what the broker leads now, let go of what it does not lead any longer."""
-        changed = self._leading.refresh(self._state)
+        changed = self._leading.take_changes(self._state)
         if not changed:
             return
         for group in list(self._state.groups.values()):

@@ -23,7 +23,7 @@ class Leading:
     """What one broker leads of an internal topic."""
 
     def __init__(self, node_id: int, topic: str) -> None:
-        """Lead nothing before `refresh`.
+        """Lead nothing before `take_changes`.
 
         Args:
             node_id: of the broker.
@@ -35,7 +35,7 @@ class Leading:
         self._partitions = 0
         self._seen_changes = -1
 
-    def refresh(self, state: Led) -> frozenset[int]:
+    def take_changes(self, state: Led) -> frozenset[int]:
         """Look who leads now; return the partitions that came, went, or came back meanwhile."""
         if self._seen_changes == state.leader_changes:
             return frozenset()

@@ -61,4 +61,6 @@ def check_marker(partition: Partition, marker: Marker) -> None:
 
 def remember_marker(partition: Partition, marker: Marker, unix_ms: int) -> None:
     """Let the partition know of the end, without a record."""
-    partition.producers.end(marker.producer_id, marker.epoch, marker.coordinator_epoch, unix_ms)
+    partition.producers.add_marker(
+        marker.producer_id, marker.epoch, marker.coordinator_epoch, unix_ms
+    )

@@ -205,7 +205,7 @@ def _remember_producer(partition: Partition, batch: RecordBatch, stored: StoredB
     if batch.is_control and batch.record_count:
         control = batch.control_record()
         if control.type in (ControlType.ABORT, ControlType.COMMIT):
-            partition.producers.end(
+            partition.producers.add_marker(
                 batch.producer_id,
                 batch.producer_epoch,
                 control.coordinator_epoch,

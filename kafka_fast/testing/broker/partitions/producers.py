@@ -218,7 +218,9 @@ class ProducerStates:
                 f"coordinator epoch {coordinator_epoch} is older than {producer.coordinator_epoch}"
             )
 
-    def end(self, producer_id: int, epoch: int, coordinator_epoch: int, unix_ms: int) -> None:
+    def add_marker(
+        self, producer_id: int, epoch: int, coordinator_epoch: int, unix_ms: int
+    ) -> None:
         """Remember a marker; one of a new epoch forgets the batches of the old."""
         producer = self._at_epoch(producer_id, epoch)
         producer.coordinator_epoch = coordinator_epoch

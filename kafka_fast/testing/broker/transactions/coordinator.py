@@ -86,7 +86,7 @@ class TransactionCoordinator:
 
     def refresh(self, now: float) -> None:
         """Take over what the broker leads now, and write the markers that can be written."""
-        changed = self._leading.refresh(self._state)
+        changed = self._leading.take_changes(self._state)
         for transaction in self._state.transactions.values():
             if self._leading.partition_of(transaction.transactional_id) in changed:
                 self._reload(transaction)
@@ -110,7 +110,7 @@ class TransactionCoordinator:
         self._given_up.clear()
 
     def _reload(self, transaction: Transaction) -> None:
-        """Begin anew with a transaction that came, or let go of one that went."""
+        """Forget what was under way for a transaction that came, or that went."""
         transaction.is_stuck = False
         self._given_up.discard(transaction.transactional_id)
         for late in [
@@ -197,7 +197,7 @@ class TransactionCoordinator:
         transaction.add_partitions(producer_id, epoch, partitions, self._state.unix_ms(now))
         self._state.changes += 1
 
-    def end(
+    def end_transaction(
         self,
         transactional_id: str,
         producer_id: int,
@@ -222,7 +222,7 @@ class TransactionCoordinator:
         """
         transaction = self._known(transactional_id, now)
         former = transaction.state
-        transaction.end(
+        transaction.decide_end(
             producer_id,
             epoch,
             commit=commit,

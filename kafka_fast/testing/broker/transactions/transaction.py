@@ -94,7 +94,7 @@ class Transaction:
     def renew(
         self, timeout_ms: int, expected: tuple[int, int] | None, new_id: Callable[[], int]
     ) -> bool:
-        """Begin a new epoch; False: an open transaction has to be aborted first.
+        """Go on to a new epoch; False: an open transaction has to be aborted first.
 
         Args:
             timeout_ms: of the transactions that follow.
@@ -204,7 +204,7 @@ class Transaction:
 
     # ---- the end ----
 
-    def end(
+    def decide_end(
         self,
         producer_id: int,
         epoch: int,

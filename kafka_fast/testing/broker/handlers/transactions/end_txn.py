@@ -22,7 +22,7 @@ def answer(request: ReceivedRequest) -> EndTxnResponse:
     bumps = request.version >= _EPOCH_FROM_VERSION
     try:
         request.check_transactional_id(Operation.WRITE, body.transactional_id)
-        transaction = request.transactions.end(
+        transaction = request.transactions.end_transaction(
             body.transactional_id,
             body.producer_id,
             body.producer_epoch,

@@ -45,7 +45,7 @@ class Hand:
     def end(
         self, *, commit: bool, epoch: int = 0, version: int = 2, producer: int = 7, written: int = 2
     ) -> None:
-        self.transaction.end(
+        self.transaction.decide_end(
             producer,
             epoch,
             commit=commit,
