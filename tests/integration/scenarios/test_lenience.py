@@ -13,8 +13,12 @@ from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis import api_name, request_class
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
 from kafka_fast.protocol.apis.records.produce import ProduceRequest
+from kafka_fast.protocol.apis.transactions.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTransaction,
+)
 from kafka_fast.testing.broker.handlers import OFFERED
-from kafka_fast.testing.broker.versions import FETCH, METADATA, PRODUCE
+from kafka_fast.testing.broker.versions import ADD_PARTITIONS_TO_TXN, FETCH, METADATA, PRODUCE
 from tests.integration.scenarios.wire import WireClient, connected
 
 CORRELATION_ID = 77
@@ -41,9 +45,18 @@ def is_answered(client: WireClient) -> bool:
     return client.receive()[:4] == struct.pack(">i", CORRELATION_ID)
 
 
+# What is answered where an empty request is not.
+ANSWERED = {
+    PRODUCE: ProduceRequest(acks=1),
+    ADD_PARTITIONS_TO_TXN: AddPartitionsToTxnRequest(
+        transactions=[AddPartitionsToTxnTransaction(transactional_id="x")]
+    ),
+}
+
+
 @pytest.mark.parametrize("api", OFFERED, ids=api_name)
 def test_bytes_behind_a_request(client: WireClient, api: int) -> None:
-    body = ProduceRequest(acks=1) if api == PRODUCE else request_class(api)()
+    body = ANSWERED.get(api) or request_class(api)()
     whole = framing.encode_request(body, OFFERED[api][1], CORRELATION_ID, "x")[4:]
     client.send_bytes(framed(whole + b"\0\1\2"))
     assert is_answered(client)

@@ -28,7 +28,7 @@ from kafka_fast.protocol.apis.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
-from kafka_fast.testing.broker.received_request import ReceivedRequest
+from kafka_fast.testing.broker.received_request import ReceivedRequest, Waiting
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.transactions.transaction import TopicPartition
 from kafka_fast.testing.broker.transactions.verification import verify_partitions
@@ -40,8 +40,11 @@ Codes = Callable[[TopicPartition], int]
 
 
 @answers(AddPartitionsToTxnRequest)
-def answer(request: ReceivedRequest) -> AddPartitionsToTxnResponse:
-    """Add partitions to each transaction, all of them or none."""
+def answer(request: ReceivedRequest) -> AddPartitionsToTxnResponse | Waiting:
+    """Add partitions to each transaction, all of them or none.
+
+    A request without a transaction is never answered: Kafka answers with the last of them.
+    """
     body: AddPartitionsToTxnRequest = request.body
     if request.version < _SEVERAL_FROM_VERSION:
         transaction = AddPartitionsToTxnTransaction(
@@ -56,6 +59,8 @@ def answer(request: ReceivedRequest) -> AddPartitionsToTxnResponse:
         )
     if not request.allows(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
         return AddPartitionsToTxnResponse(error_code=ClusterAuthorizationFailed.code)
+    if not body.transactions:
+        return Waiting(None, lambda now, last_chance: None)
     return AddPartitionsToTxnResponse(
         results_by_transaction=[
             AddPartitionsToTxnResult(
