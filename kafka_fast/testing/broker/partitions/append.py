@@ -139,6 +139,7 @@ def _check_transaction(partition: Partition, batch: RecordBatch, may_begin: bool
     """Check the producer's epoch and sequence, and whether it has a transaction open here."""
     producers, producer_id = partition.producers, batch.producer_id
     is_open = partition.log.transactions.is_open(producer_id)
+    producers.check_epoch(producer_id, batch.producer_epoch)
     goes_on = is_open and producers.epoch(producer_id) == batch.producer_epoch
     if batch.is_transactional and not (goes_on or may_begin):
         raise InvalidTxnState("Record was not part of an ongoing transaction")

@@ -174,7 +174,8 @@ class ProducerStates:
     ) -> None:
         """Note the batch that may begin a transaction, before anything else is known of it.
 
-        Should it be refused, no later batch can take its place.
+        Should it be refused, no later batch can take its place. As in Kafka the first one decides
+        for those after it whether they are of version 2.
 
         Args:
             producer_id: of the batch.
@@ -183,8 +184,10 @@ class ProducerStates:
             starts_at_zero: the request is of version 2 of transactions.
         """
         known = self._beginnings.get(producer_id)
-        if known is None or epoch > known.epoch:
+        if known is None:
             self._beginnings[producer_id] = _Beginning(epoch, base_sequence, starts_at_zero)
+        elif epoch > known.epoch:
+            known.epoch, known.lowest_sequence = epoch, base_sequence
         elif epoch == known.epoch:
             known.lowest_sequence = min(known.lowest_sequence, base_sequence)
 

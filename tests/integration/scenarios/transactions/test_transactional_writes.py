@@ -72,6 +72,41 @@ def test_nothing_takes_the_place_of_a_first_batch_that_was_refused(site: Site, t
     assert producer.write(topic, sequence=1, version=NEWEST_OF_1) == 0
 
 
+def test_zombies_disturb_nobody(site: Site, topic: str) -> None:
+    producer = site.producer()
+    zombie, producer = producer.copy(), producer.copy().init()
+    producer.written(topic)
+    for version in (NEWEST_OF_1, OLDEST_OF_2):
+        assert zombie.write(topic, version=version) == STALE_EPOCH
+        assert producer.write(topic) == 0
+    producer.end(commit=True)
+    assert zombie.write(topic) == STALE_EPOCH
+    producer.written(topic)
+    assert producer.write(topic) == 0
+
+
+def test_who_comes_from_the_future_disturbs(site: Site, topic: str) -> None:
+    """A partition cannot know that the coordinator does not know the epoch."""
+    producer = site.producer()
+    producer.written(topic)
+    stranger = producer.copy()
+    stranger.epoch += 1
+    stranger.sequences.clear()
+    assert stranger.write(topic) == STALE_EPOCH
+    assert producer.write(topic) == OUT_OF_ORDER
+
+
+def test_the_first_try_decides_where_a_producer_begins(site: Site, topic: str) -> None:
+    zombie = site.producer(protocol=1)
+    producer = zombie.copy().init()
+    assert zombie.write(topic, sequence=5, version=NEWEST_OF_1) == STALE_EPOCH
+    producer.added(topic, 0, 1)
+    assert producer.write(topic, sequence=5, version=OLDEST_OF_2) == 0
+    if site.version:
+        assert zombie.write(topic, 1, sequence=0, version=OLDEST_OF_2) == STALE_EPOCH
+        assert producer.write(topic, 1, sequence=3, version=NEWEST_OF_1) == OUT_OF_ORDER
+
+
 def test_a_batch_is_written_once(site: Site, topic: str) -> None:
     producer = site.producer()
     producer.written(topic)

@@ -210,15 +210,14 @@ def _begins(request: ReceivedRequest, part: _Part) -> bool:
     """Tell whether the batch would begin a transaction in a partition that is led here."""
     partition = part.topic.partitions[part.answer.index]
     producer_id = part.batch.producer_id
-    goes_on = (
-        partition.log.transactions.is_open(producer_id)
-        and partition.producers.epoch(producer_id) == part.batch.producer_epoch
-    )
+    epoch = partition.producers.epoch(producer_id)
+    is_open = partition.log.transactions.is_open(producer_id)
     return (
         part.batch.is_transactional
         and producer_id > NO_PRODUCER_ID
         and partition.leader == request.node_id
-        and not goes_on
+        and part.batch.producer_epoch >= epoch  # otherwise it is refused for that
+        and not (is_open and part.batch.producer_epoch == epoch)
     )
 
 
