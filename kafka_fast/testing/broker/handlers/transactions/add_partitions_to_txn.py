@@ -61,15 +61,14 @@ def answer(request: ReceivedRequest) -> AddPartitionsToTxnResponse | Waiting:
         return AddPartitionsToTxnResponse(error_code=ClusterAuthorizationFailed.code)
     if not body.transactions:
         return Waiting(None, lambda now, last_chance: None)
-    return AddPartitionsToTxnResponse(
-        results_by_transaction=[
-            AddPartitionsToTxnResult(
-                transactional_id=one.transactional_id,
-                topic_results=_results(one.topics, _add(request, one)),
-            )
-            for one in body.transactions
-        ]
-    )
+    results = [
+        AddPartitionsToTxnResult(
+            transactional_id=one.transactional_id,
+            topic_results=_results(one.topics, _add(request, one)),
+        )
+        for one in body.transactions
+    ]
+    return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 
 def _add(request: ReceivedRequest, transaction: AddPartitionsToTxnTransaction) -> Codes:

@@ -262,6 +262,23 @@ def test_a_coordinator_that_loads(world: World) -> None:
     assert producer.ask_for_id().producer_epoch == 2
 
 
+def test_producers_whose_ids_wear_out_soon() -> None:
+    world = World(first_epoch=32765, auto_create=False, unix_ms_at_zero=int(time.time() * 1000))
+    world.cluster.create_topic("t")
+    producer = TransactionalProducer(world.connect(), NAME, protocol=2)
+    producer.find_coordinator_once()
+    assert producer.ask_for_id().producer_epoch == 32765
+    first = producer.producer_id
+    identities = []
+    for _ in range(3):
+        assert producer.write("t") == 0
+        assert producer.ask_to_end(commit=True).error_code == 0
+        identities.append((producer.producer_id > first, producer.epoch))
+    assert identities == [(False, 32766), (True, 0), (True, 1)]
+    markers = [one.producer_epoch for one in world.cluster.batches("t", 0) if one.is_control]
+    assert markers == [32766, 32767, 1]
+
+
 def test_without_verification_anything_is_taken() -> None:
     settings = TransactionSettings(verification=False)
     world = World(auto_create=False, transactions=settings, unix_ms_at_zero=int(time.time() * 1000))
