@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
-import json
 import sys
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -65,6 +64,8 @@ def show(report: Report, form: str | None) -> None:
         MissingPackageError: the package for YAML is not installed.
     """
     if form == "json":
+        import json  # here and below: a table needs none
+
         print(json.dumps(_document(report)))  # in ASCII, for every encoding of the output
     elif form == "yaml":
         print(_yaml(_document(report)), end="")
@@ -116,6 +117,8 @@ def _yaml(document: Mapping[str, object]) -> str:
             extra="cli",
             name="yaml",
         ) from error
+    import json
+
     # Through JSON, because PyYAML refuses tuples, and what is equal must look equal.
     plain = json.loads(json.dumps(document))
     text: str = yaml.safe_dump(plain, sort_keys=False, width=sys.maxsize)
