@@ -174,18 +174,22 @@ test:
 	@$(parts_table)
 	$(call passed,$@)
 
-# A part of `make test`. The table of parts, with times, comes at the end, or where a part fails.
+# A part of `make test`. The table of parts comes at the end, or where a part fails: times, and how
+# many processors were busy.
 # $(call part,target,arguments)
 define part
 	@$(call run_part,$(1),$(2))
 endef
 define run_part
-	begin=$$(date +%s); $(MAKE) --no-print-directory $(1) $(2) && end=passed || end=FAILED; \
-	echo "$(1) $$(($$(date +%s) - begin)) $$end" >> $(PARTS); \
+	end=passed; TIMEFORMAT="%R %U %S"; \
+	{ time $(MAKE) --no-print-directory $(1) $(2) 2>&3; } 3>&2 2> build/times.txt || end=FAILED; \
+	echo "$(1) $$end $$(< build/times.txt)" >> $(PARTS); \
 	if [ $$end = FAILED ]; then $(parts_table); exit 1; fi
 endef
-parts_table = awk '{ all += $$2; printf "%-22s %3d min %02d s  %s\n", $$1, int($$2 / 60), $$2 % 60, $$3 } \
-	END { printf "%-22s %3d min %02d s\n", "all parts", int(all / 60), all % 60 }' $(PARTS)
+parts_table = awk 'function row(name, seconds, cpu, end) { printf "%-22s %3d min %02d s  %4.1f busy  %s\n", \
+		name, int(seconds / 60), seconds % 60, seconds ? cpu / seconds : 0, end } \
+	{ row($$1, $$3, $$4 + $$5, $$2); all += $$3; cpu += $$4 + $$5 } \
+	END { row("all parts", all, cpu, "") }' $(PARTS)
 
 # The last line, which names what could not run here.
 # $(call passed,target)
