@@ -82,6 +82,12 @@ print(sorted(name for name in set(sys.modules) - needed if name.startswith(secur
     assert run(program) == "[]"
 
 
+def test_names_that_are_here_load_no_hints() -> None:
+    """Regression: Python asks a module for `__path__`, and got an answer from the hints."""
+    program = "import sys; from kafka_fast.errors import KafkaError; print(*sys.modules)"
+    assert "kafka_fast.peer_errors" not in run(program).split()
+
+
 CLIENTS = [
     f"{module}.{kind}"
     for module in ("kafka_fast", "kafka_fast.aio")
