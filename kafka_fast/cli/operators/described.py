@@ -1,4 +1,4 @@
-"""What commands read from the descriptions of topics."""
+"""What commands read from the descriptions of topics, groups and transactions."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def partition_infos(
         for name, topic in topics.items()
         for info in topic.partitions
     }
+
+
+def told(word: str) -> str | None:
+    """Return Kafka's word for a type or a state; None: brokers have told one that nobody knows."""
+    return None if word == "Unknown" else word

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast import TopicPartition
@@ -14,6 +12,7 @@ from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import check_names, counted
 from kafka_fast.cli.frame.nouns import Noun, Verb
+from kafka_fast.cli.operators.partition_files import read_partitions
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
 from kafka_fast.errors import KafkaError, PositionError, UnknownTopicOrPartition, UsageError
@@ -202,7 +201,7 @@ def _offsets(args: argparse.Namespace) -> dict[TopicPartition, int]:
     if args.file is not None:
         if args.topic is not None:
             raise UsageError("--file has the topics: leave what is named beside it out")
-        return _of_file(args.file)
+        return read_partitions(args.file, _offset_of_entry, "offset, from -1 on")
     if not args.point:
         raise UsageError("say which records: TOPIC PARTITION:OFFSET ..., or --file FILE")
     check_names([args.topic])
@@ -212,36 +211,9 @@ def _offsets(args: argparse.Namespace) -> dict[TopicPartition, int]:
     return offsets
 
 
-def _of_file(name: str) -> dict[TopicPartition, int]:
-    try:
-        document = json.loads(Path(name).read_bytes())
-    except ValueError as error:
-        raise UsageError(f"{name}: this is no JSON: {error}") from error
-    entries = document.get("partitions") if isinstance(document, dict) else None
-    if not isinstance(entries, list) or document.get("version", 1) != 1:
-        raise UsageError(f'{name}: expected {{"partitions": [...], "version": 1}}')
-    offsets: dict[TopicPartition, int] = {}
-    for entry in entries:
-        _add(offsets, *_entry_of_file(name, entry))
-    if not offsets:
-        raise UsageError(f"{name}: it names no partition")
-    return offsets
-
-
-def _entry_of_file(name: str, entry: Any) -> tuple[TopicPartition, int]:
-    fields = entry if isinstance(entry, dict) else {}
-    topic, partition, offset = (fields.get(key) for key in ("topic", "partition", "offset"))
-    if (
-        isinstance(topic, str)
-        and type(partition) is int
-        and type(offset) is int
-        and 0 <= partition < 2**31
-        and END <= offset <= _LAST_OFFSET
-    ):
-        return TopicPartition(topic, partition), offset
-    raise UsageError(
-        f"{name}: {json.dumps(entry)} is not as expected: topic, partition and offset, from -1 on"
-    )
+def _offset_of_entry(_partition: TopicPartition, fields: Mapping[str, Any]) -> int | None:
+    offset = fields.get("offset")
+    return offset if type(offset) is int and END <= offset <= _LAST_OFFSET else None
 
 
 def _add(offsets: dict[TopicPartition, int], partition: TopicPartition, offset: int) -> None:

@@ -16,6 +16,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from kafka_fast import TopicPartition
@@ -79,6 +80,22 @@ def show(report: Report, form: str | None) -> None:
         say(report.when_empty)
 
 
+def show_failure(error: Exception, message: str, form: str) -> None:
+    """Write what a command that fails as a whole has to show: an object with this error alone.
+
+    Args:
+        error: why.
+        message: its text.
+        form: a member of `FORMS`; only those for programs show anything.
+    """
+    document = {"errors": [{"error": error_name(error), "message": message}]}
+    if form == "json":
+        print(json.dumps(document))
+    elif form == "yaml":
+        with suppress(MissingPackageError):  # which is most likely the error itself
+            print(_yaml(document), end="")
+
+
 def _document(report: Report) -> dict[str, object]:
     if not report.errors:
         return dict(report.document)
@@ -95,8 +112,8 @@ def _document(report: Report) -> dict[str, object]:
     }
 
 
-def error_name(error: KafkaError) -> str:
-    """Return Kafka's constant of an error, or the class of one of ours."""
+def error_name(error: Exception) -> str:
+    """Return Kafka's constant of an error, or the class of any other one."""
     return error.name if isinstance(error, BrokerError) else type(error).__name__
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import re
 import subprocess
@@ -16,7 +17,13 @@ from kafka_fast.cli import info
 from kafka_fast.cli.commands import COMMANDS
 from kafka_fast.cli.main import main, run_process
 from kafka_fast.config import KEYS
-from kafka_fast.errors import KafkaConnectionError, UsageError
+from kafka_fast.errors import (
+    ClusterAuthorizationFailed,
+    KafkaConnectionError,
+    MissingPackageError,
+    UsageError,
+)
+from tests.unit.cli.operators.fake_admin import faked
 
 ROOT = Path(__file__).parents[3]
 
@@ -75,6 +82,34 @@ def test_exit_statuses(
     monkeypatch.setattr(info, "run", fail)
     assert main(["info"]) == status
     assert capsys.readouterr().err == ("" if status == 130 else "kafka-fast: no\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "name"),
+    [
+        (UsageError("no"), 2, "UsageError"),
+        (MissingPackageError("no", package="p", extra="cli"), 2, "MissingPackageError"),
+        (ClusterAuthorizationFailed("no"), 1, "CLUSTER_AUTHORIZATION_FAILED"),
+        (FileNotFoundError(2, "no"), 1, "FileNotFoundError"),
+    ],
+)
+def test_programs_get_an_object_of_a_command_that_fails(
+    error: Exception,
+    status: int,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Regression: standard output was empty, which is no JSON."""
+    faked(monkeypatch, describe_cluster=error)
+    assert main(["cluster", "-o", "json"]) == status
+    shown = capsys.readouterr()
+    text = shown.err.removeprefix("kafka-fast: ").rstrip("\n")
+    assert json.loads(shown.out) == {"errors": [{"error": name, "message": text}]}
+    assert main(["cluster", "-o", "yaml"]) == status
+    assert f"error: {name}" in capsys.readouterr().out
+    assert main(["cluster", "-o", "wide"]) == status
+    assert capsys.readouterr().out == ""
 
 
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
