@@ -56,7 +56,7 @@ COMMIT_INTERVAL = 5.0
 EXAMPLES = r"""examples:
   kafka-fast consume events --until end                      what is there now
   kafka-fast consume events --from -1h --until now -F json   the last hour
-  kafka-fast consume events --tail 10 --key-as long          the last of each partition
+  kafka-fast consume events --tail 10                        of each partition
   kafka-fast consume events -H source=import -F '%h{trace} %v\n'
   kafka-fast consume events -g audit --from beginning -F '%p %o %k %v\n'
 """
@@ -133,10 +133,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     for name in ("key", "value"):
         parser.add_argument(
             f"--{name}-as",
+            metavar="KIND",
             choices=KINDS,
             default=BYTES,
-            help=f"what the {name} is: a number of Java's serializers is shown in digits (default "
-            "%(default)s: as it is)",
+            help=f"what the {name} is: {', '.join(KINDS)}; numbers are those of Java's serializers "
+            "(default %(default)s, which is as it is)",
         )
     parser.add_argument("-n", "--max", type=_count, help="stop after so many records")
     add_connection(parser, "consumer")

@@ -65,6 +65,47 @@ from kafka_fast.cli.main import main
         ("-L -b b:1", "topics describe -b b:1"),
         ("-C -t a", "consume a"),
         ("kcat -t $(rm)", "--help"),
+        ("kcat", "--help"),
+        ("-t a", "consume --help"),
+        (
+            "kcat -b b:1 -t a -o beginning -e -c 3",
+            "consume -b b:1 --from beginning --until end -n 3 a",
+        ),
+        ("kcat -C -t a -o -5 -e", "consume --tail 5 a"),
+        ("kcat -C -t a -o-5", "consume --tail 5 a"),
+        ("-C -ta -p0 -o s@1000 -o e@2000 -q", "consume -p 0 --from @1000 --until @2000 a"),
+        ("kcat -Ce -t a -o stored -J", "consume --until end --group GROUP -F json a"),
+        (
+            "kcat -C -t a -o end -s value=q -s key=s",
+            "consume --from end --value-as long --key-as string a",
+        ),
+        (
+            "kcat -C -t a -s i -s avro -o x",
+            "consume --key-as integer --value-as integer --from POINT a",
+        ),
+        (r"kcat -C -t a -f %k:%s\n", r"consume -F '%k:%v\n' a"),
+        ("kcat -C -t a -K : -F f.properties", r"consume -F '%k:%v\n' --config f.properties a"),
+        ("kcat -C -t a -D ;", "consume -F '%v;' a"),
+        ("kcat -G g a b", "consume -g g a b"),
+        (
+            "kcat -P -t a -K : -Z -z gzip -H k=v",
+            "produce -K : --null '' -X compression.type=gzip -H k=v a",
+        ),
+        ("kcat -P -t a -l f -k x", "produce -f f a"),
+        ("-L -t a -J", "topics describe -o json a"),
+        ("kcat -Q -t a:1:1000", "topics offsets a --partition 1 --at @1000"),
+        ("kafka-features upgrade --feature kraft.version=1", "cluster upgrade kraft.version=1"),
+        ("kafka-features.sh disable --feature a", "cluster disable a"),
+        (
+            "kafka-metadata-quorum remove-controller --controller-id 4 --controller-directory-id d",
+            "cluster remove-voter 4 --directory d",
+        ),
+        (
+            "kafka-metadata-quorum --bootstrap-controller c:1 add-controller",
+            "cluster add-voter -X bootstrap.controllers=c:1",
+        ),
+        ("kafka-cluster unregister --id 3", "cluster unregister-broker 3"),
+        ("kafka-client-metrics --describe --name m", "configs describe client-metrics m"),
         ("kcat -C -t $(rm)", "consume"),
         ("kcat -C -t", "consume"),
     ],
@@ -74,7 +115,57 @@ def test_another_tool(words: str, ours: str, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.endswith(f": use kafka-fast {ours}\n")
 
 
-@pytest.mark.parametrize("words", [[], ["topics"], ["-v", "topics"], ["consume", "kcat"], [""]])
+@pytest.mark.parametrize(
+    ("words", "ours"),
+    [
+        (
+            "consume a -o beginning -e",
+            "-o, -e of kcat is not known here: use --from beginning --until end",
+        ),
+        ("consume -t a", "-t of kcat is not known here: use a"),
+        ("consume a -f %s", "-f of kcat is not known here: use -F %v"),
+        ("consume a -u", "-u of kcat is not known here, see kafka-fast consume --help"),
+        ("produce -P -t a", "-P, -t of kcat is not known here: use a"),
+        ("produce a -Z", "-Z of kcat is not known here: use --null ''"),
+    ],
+)
+def test_options_of_kcat_behind_our_commands(
+    words: str, ours: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err == f"kafka-fast: {ours}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["produce", "a", "-f", "x", "-K", ":", "-H", "a=b", "-p", "1"],
+        [
+            "consume",
+            "a",
+            "-g",
+            "b",
+            "-p",
+            "1",
+            "-F",
+            "json",
+            "-n",
+            "1",
+            "-H",
+            "a",
+            "-b",
+            "c",
+            "-X",
+            "d=e",
+            "-vq",
+        ],
+        [],
+        ["topics"],
+        ["-v", "topics"],
+        ["consume", "kcat"],
+        [""],
+    ],
+)
 def test_our_own(words: list[str]) -> None:
     assert hint(words) is None
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OF_CREATE = """examples:
   kafka-fast tokens create --renewer User:scheduler --hmac-file job.hmac
-  kafka-fast tokens create --owner User:alice --max-lifetime 7d --hmac-file job.hmac
+  kafka-fast tokens create --owner User:alice --max-lifetime 7d --hmac-file f
 """
 OF_RENEW = """examples:
   kafka-fast tokens renew --hmac-file job.hmac

@@ -50,7 +50,7 @@ OF_LOG_DIRS = """examples:
 """
 OF_MOVE = """examples:
   kafka-fast cluster move-replica orders:0,1 --broker 2 --to /disk2/kafka
-  kafka-fast cluster log-dirs 2 --topic orders --replicas     ARRIVING: it is still copied
+  kafka-fast cluster log-dirs 2 --replicas      ARRIVING: it is still copied
 """
 
 # ---- what there is ----

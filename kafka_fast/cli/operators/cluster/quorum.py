@@ -37,7 +37,7 @@ VOTER_COLUMNS = (
 )
 
 OF_ADD = """examples:
-  kafka-fast cluster quorum -o wide           shows who has no vote, with its directory
+  kafka-fast cluster quorum -o wide         shows directories, also of observers
   kafka-fast cluster add-voter 3004 --endpoint CONTROLLER://kafka4:9093
 """
 OF_REMOVE = """examples:
