@@ -73,16 +73,26 @@ class Terminal:
         self.text += data.decode().replace("\r\n", "\n")
         return bool(data)
 
-    def screen(self, columns: int = COLUMNS) -> pyte.Screen:
-        """Return what a terminal of this width shows in the end."""
-        screen = pyte.Screen(columns, LINES)
+    def resize(self, columns: int, lines: int = LINES) -> None:
+        """Give the terminal another size, and forget what it has shown."""
+        size = struct.pack("HHHH", lines, columns, 0, 0)
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, size)
+        while self.read(0.0):
+            pass
+        self.text, self.bytes = "", b""
+
+    def screen(self, columns: int = COLUMNS, lines: int = LINES) -> pyte.Screen:
+        """Return what a terminal of this size shows in the end."""
+        screen = pyte.Screen(columns, lines)
         pyte.ByteStream(screen).feed(self.bytes)
         return screen
 
-    def lines(self, columns: int = COLUMNS) -> list[str]:
+    def lines(self, columns: int = COLUMNS, lines: int = LINES) -> list[str]:
         """Return the lines of the screen down to the last one that has a text."""
         return (
-            "\n".join(line.rstrip() for line in self.screen(columns).display).rstrip().split("\n")
+            "\n".join(line.rstrip() for line in self.screen(columns, lines).display)
+            .rstrip()
+            .split("\n")
         )
 
 

@@ -1,7 +1,9 @@
 """Throttles of replication: set before replicas move, removed when none is moving any more.
 
-brokers   leader.replication.throttled.rate, follower.replication.throttled.rate
-topics    leader.replication.throttled.replicas    whose data is read: PARTITION:BROKER,...
+These settings are a throttle:
+
+    brokers   leader.replication.throttled.rate, follower.replication.throttled.rate
+    topics    leader.replication.throttled.replicas    whose data is read: PARTITION:BROKER,...
           follower.replication.throttled.replicas  who gets it
 """
 
