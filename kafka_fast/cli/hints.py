@@ -130,7 +130,7 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "--start-offset": "--start-offset ",
         "--producer-id": "--producer-id ",
     },
-    "groups reset": {"--group": "", "--topic": "--topic "},
+    "groups reset": {"--group": "", "--topic": "--topic ", "--from-file": "--plan "},
     "consume": {"--topic": "", "-t": "", "--group": "-g "},
     "elect": {"--topic": "--topic "},
     "reassign run": _OF_PLANS,

@@ -12,10 +12,11 @@ from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import check_names, counted
 from kafka_fast.cli.frame.nouns import Noun, Verb
+from kafka_fast.cli.operators.described import split_known
 from kafka_fast.cli.operators.partition_files import read_partitions
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
-from kafka_fast.errors import KafkaError, PositionError, UnknownTopicOrPartition, UsageError
+from kafka_fast.errors import KafkaError, PositionError, UsageError
 from kafka_fast.values import Value
 
 if TYPE_CHECKING:
@@ -145,17 +146,7 @@ def _cuts(
     """Return what would be cut off the logs, and what is wrong with the other partitions."""
     from kafka_fast.admin import OffsetSpec
 
-    described = admin.describe_topics(dict.fromkeys(partition.topic for partition in offsets))
-    errors: dict[TopicPartition, KafkaError] = {}
-    there = []
-    for partition in offsets:
-        topic = described.succeeded.get(partition.topic)
-        if topic is None:
-            errors[partition] = described.errors[partition.topic]
-        elif all(partition.partition != one.partition for one in topic.partitions):
-            errors[partition] = UnknownTopicOrPartition(f"there is no partition {partition}")
-        else:
-            there.append(partition)
+    there, errors = split_known(admin, offsets)
     firsts = admin.list_offsets(dict.fromkeys(there, OffsetSpec.EARLIEST))
     ends = admin.list_offsets(dict.fromkeys(there, OffsetSpec.LATEST))  # the high watermarks
     errors.update(firsts.errors.items())

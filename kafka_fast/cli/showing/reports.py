@@ -19,7 +19,6 @@ from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from kafka_fast import TopicPartition
 from kafka_fast.cli.showing.standard_error import say
 from kafka_fast.cli.showing.tables import ReportTable, print_rich, print_text
 from kafka_fast.errors import BrokerError, KafkaError, MissingPackageError
@@ -118,8 +117,9 @@ def error_name(error: Exception) -> str:
 
 
 def _item(key: Hashable, noun: str) -> dict[str, object]:
-    if isinstance(key, TopicPartition):
-        return {"topic": key.topic, "partition": key.partition}
+    if isinstance(key, tuple) and hasattr(key, "_asdict"):  # a TopicPartition, or more
+        fields: dict[str, object] = key._asdict()
+        return fields
     return {noun: key if isinstance(key, (str, int)) else str(key)}
 
 
