@@ -10,12 +10,13 @@ The command imports these when it runs:
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from datetime import timedelta
 
 from kafka_fast.cli.connection import add_connection, configuration, group_id
 from kafka_fast.cli.records.points import parse_duration
 from kafka_fast.cli.showing.standard_error import say
-from kafka_fast.errors import GroupIdNotFound, UsageError
+from kafka_fast.errors import GroupIdNotFound, UnknownTopicOrPartition, UsageError
 
 EXAMPLES = """examples:
   kafka-fast lag                                all groups, with a line each
@@ -97,8 +98,7 @@ def run(args: argparse.Namespace) -> int:
     for note in look.notes:
         say(note)
     if look.is_empty:
-        if not look.notes:
-            _say_nothing(args)
+        _say_nothing(args, look.notes)
         return _FAILED
     print_look(look, args.output)
     for error in look.errors.values():
@@ -106,9 +106,13 @@ def run(args: argparse.Namespace) -> int:
     return _FAILED if look.errors else 0
 
 
-def _say_nothing(args: argparse.Namespace) -> None:
+def _say_nothing(args: argparse.Namespace, notes: Sequence[str]) -> None:
+    """Say why there is nothing to show, unless that was said."""
     from kafka_fast.cli.showing.reports import show_failure
 
-    text = f"group {args.group} has committed nothing, and has no members that subscribe"
-    say(text)
-    show_failure(GroupIdNotFound(), text, args.output)
+    text = "; ".join(notes)
+    if not text:
+        text = f"group {args.group} has committed nothing, and has no members that subscribe"
+        say(text)
+    error = UnknownTopicOrPartition() if notes else GroupIdNotFound()
+    show_failure(error, text, args.output)

@@ -77,7 +77,7 @@ def test_the_page(
             assert {re.sub(" +", " ", line) for line in own} <= {*lines}
     for commands, shown in zip(texts[6::2], texts[7::2], strict=True):
         assert "".join(map(told, commands.splitlines())) == re.sub(" +", " ", shown)
-    assert len(texts) == 10
+    assert len(texts) == 12
 
 
 def test_a_member_is_named_and_removed(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+
 import pytest
 
-from kafka_fast.cli.commands import parse
+from kafka_fast.cli.commands import COMMANDS, parse
 from kafka_fast.cli.hints import SCRIPTS, hint
 from kafka_fast.cli.main import main
+from tests.documentation.pages import ROOT
 
 
 @pytest.mark.parametrize(
@@ -45,6 +50,15 @@ from kafka_fast.cli.main import main
             "groups reset g --topic a",
         ),
         ("kafka-consumer-groups --delete --group g", "groups delete g"),
+        ("kafka-consumer-groups --describe --all-groups", "groups lag"),
+        (
+            "kafka-consumer-groups --delete-offsets --group g --topic a",
+            "groups delete-offsets g --topic a",
+        ),
+        (
+            "kafka-consumer-groups --group g --reset-offsets --from-file f.csv",
+            "groups reset g --plan f.csv",
+        ),
         ("kafka-share-groups --describe --group g", "groups describe g"),
         ("kafka-delete-records --offset-json-file f", "records delete"),
         ("kafka-acls --list --topic a", "acls list --topic a"),
@@ -176,4 +190,57 @@ def test_every_hint_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:
             with pytest.raises(SystemExit) as caught:
                 parse([*command.split(), "--help"])
             assert caught.value.code == 0
+    assert "usage" in capsys.readouterr().out
+
+
+SCRIPTS_OF_KAFKA = """
+connect-distributed connect-mirror-maker connect-plugin-path connect-standalone kafka-acls
+kafka-broker-api-versions kafka-client-metrics kafka-cluster kafka-configs kafka-console-consumer
+kafka-console-producer kafka-console-share-consumer kafka-consumer-groups kafka-consumer-perf-test
+kafka-delegation-tokens kafka-delete-records kafka-dump-log kafka-e2e-latency kafka-features
+kafka-get-offsets kafka-groups kafka-jmx kafka-leader-election kafka-log-dirs kafka-metadata-quorum
+kafka-metadata-shell kafka-producer-perf-test kafka-reassign-partitions kafka-replica-verification
+kafka-run-class kafka-server-start kafka-server-stop kafka-share-consumer-perf-test
+kafka-share-groups kafka-storage kafka-streams-application-reset kafka-streams-groups kafka-topics
+kafka-transactions kafka-verifiable-consumer kafka-verifiable-producer
+kafka-verifiable-share-consumer trogdor
+"""
+"""What is in bin/ of Kafka 4.4, without the `.sh`."""
+
+
+def page_rows() -> Iterator[tuple[list[str], str]]:
+    """Yield the rows of the page's table of scripts: names, which may be patterns, and the rest."""
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    table = text.partition("| script | here, or why not |\n|---|---|\n")[2]
+    for line in table.splitlines():
+        _, names, ours, _ = line.split("|")
+        yield re.findall("`([^`]+)`", names), ours.strip()
+
+
+def test_the_page_has_every_script_once() -> None:
+    patterns = [name for names, _ in page_rows() for name in names]
+    scripts = SCRIPTS_OF_KAFKA.split()
+    for script in scripts:
+        assert [name for name in patterns if fnmatch(script, name)] != [], script
+    for pattern in patterns:
+        assert any(fnmatch(script, pattern) for script in scripts), pattern
+    assert len(patterns) == len(set(patterns))
+
+
+def test_the_page_names_commands_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """And each script with a command has a hint."""
+    for names, ours in page_rows():
+        if ours.startswith("no:"):
+            continue
+        assert all(name in SCRIPTS for name in names), names
+        before: list[str] = []
+        for text in re.findall("`([a-z -]+)`", ours):
+            words = text.split()
+            if words[0] not in COMMANDS:
+                words = [*before[:1], *words]  # "`acls list`, `create`" is two verbs of one noun
+            if words[0] in COMMANDS:
+                before = words
+                with pytest.raises(SystemExit) as caught:
+                    parse([*words, "--help"])
+                assert caught.value.code == 0, text
     assert "usage" in capsys.readouterr().out

@@ -115,6 +115,10 @@ def test_a_group_that_is_not_there_in_json(
     assert main(["lag", "nobody", "-b", kafka.bootstrap, "-o", "json"]) == 1
     (error,) = json.loads(capsys.readouterr().out)["errors"]
     assert error["error"] == "GROUP_ID_NOT_FOUND"
+    assert main(["lag", "audit", "no-such", "-b", kafka.bootstrap, "-o", "json"]) == 1
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert error["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert "there is no topic 'no-such'" in error["message"]
 
 
 # ---- in a pipe ----

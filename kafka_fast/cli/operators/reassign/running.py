@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--additional",
         action="store_true",
-        help="also if partitions are moving already; --throttle is then for these, too",
+        help="even if partitions are moving already; --throttle is then for these, too",
     )
     add_wait(parser, "until all partitions have moved")
 
