@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,11 +19,13 @@ from kafka_fast import Consumer, OffsetAndMetadata, TopicPartition
 from kafka_fast.admin import GroupLag, GroupState, GroupType, PartitionLag
 from kafka_fast.cli.lag.figures import figures_of
 from kafka_fast.cli.lag.looks import GroupLook, Look, Row
+from kafka_fast.cli.lag.watching import _screen
 from kafka_fast.cli.main import main
 from kafka_fast.errors import GroupAuthorizationFailed, GroupIdNotFound, KafkaTimeoutError
 from kafka_fast.testing.broker.serving.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import OFFSET_FETCH
 from kafka_fast.values import replace
+from tests.documentation.pages import blocks as blocks_of
 from tests.unit.cli.operators.fake_admin import faked
 from tests.unit.cli.operators.scripted_admin import answered
 from tests.unit.cli.terminals import INTERRUPT, Terminal, terminal
@@ -336,3 +341,33 @@ def test_changes_are_by_partition() -> None:
     ]
     assert figures.total[-2:] == ("11", "-1")
     assert figures_of(before, None, has_change=True).rows[2][-2:] == ("-", "")
+
+
+def test_the_page() -> None:
+    """What docs/command-line.md shows of `--watch` is what is drawn."""
+
+    def seen(end: int) -> Look:
+        rows = [(4, end, end - 4), (20, 20, 0), (None, 30, 30)]
+        return Look(
+            1_772_323_200_000,
+            (
+                GroupLook(
+                    "audit",
+                    "Empty",
+                    tuple(
+                        Row(TopicPartition("orders", number), 0, *row)
+                        for number, row in enumerate(rows)
+                    ),
+                ),
+            ),
+            is_of_all=False,
+            reset="earliest",
+        )
+
+    how = f"elsewhere, {Path(__file__).relative_to(ROOT)}"
+    (shown,) = [block.text for block in blocks_of("docs/command-line.md") if block.how == how]
+    args = argparse.Namespace(group="audit", every=timedelta(seconds=1))
+    drawn_text = _screen(seen(15), seen(10), os.terminal_size((100, 24)), [], args)
+    lines = re.sub(r"\x1b\[[0-9]*[A-Za-z]", "", drawn_text).split("\r\n")
+    assert [line.rstrip() for line in lines[:-1]] == shown.rstrip().split("\n")
+    assert lines[-1].startswith("kafka-fast: 1 partition has no committed offset")
