@@ -22,6 +22,11 @@ from kafka_fast.values import Value
 if TYPE_CHECKING:
     from kafka_fast.consumer import ConsumerRecord
 
+LONGEST_BYTE = 6
+"""Most characters that a byte of a record takes in a line, such as \\u0001."""
+MOST_AROUND = 1 << 16
+"""More than a line has beside what the record has."""
+
 _LAST = 2**63 - 1
 _LAST_PARTITION = 2**31 - 1
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from kafka_fast.cli.connection import add_connection, configuration, key_value
 from kafka_fast.cli.records.escapes import unescape
-from kafka_fast.cli.records.json_lines import read_records
+from kafka_fast.cli.records.json_lines import LONGEST_BYTE, MOST_AROUND, read_records
 from kafka_fast.cli.records.lines import read_lines, split_keys
 from kafka_fast.cli.showing.progress import Progress, showing_progress
 from kafka_fast.cli.showing.standard_error import say
@@ -174,6 +174,8 @@ class _Sending:
         self._is_typed = is_typed
         self._args = args
         self._max_line = settings.max_request_size
+        if args.format == "json":
+            self._max_line = self._max_line * LONGEST_BYTE + MOST_AROUND
         self._progress = progress
         self._sent = 0
         self._failed = 0

@@ -193,6 +193,23 @@ def test_what_is_consumed_is_produced_as_it_was(
     assert len(ordered(again)) == len(records)
 
 
+def test_a_line_may_be_longer_than_its_record(
+    kafka: EmbeddedKafka, output: Output, tmp_path: Path
+) -> None:
+    """A record that fits into a request is six times as long in the worst case."""
+    first, second = (f"long-{name}-{uuid.uuid4().hex}" for name in ("first", "second"))
+    for topic in (first, second):
+        kafka.create_topic(topic, 1)
+    value = b"\x01" * 900_000
+    with Producer(bootstrap_servers=kafka.bootstrap) as producer:
+        producer.send(first, value)
+    file = tmp_path / "records"
+    file.write_bytes(output(first, "--until", "end", "-F", "json"))
+    assert file.stat().st_size > 5_000_000
+    assert main(["produce", second, "-F", "json", "-f", str(file), "-b", kafka.bootstrap]) == 0
+    assert [record.value for record in kafka.records(second, 0)] == [value]
+
+
 def test_options_of_json_lines(
     kafka: EmbeddedKafka, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
