@@ -15,6 +15,7 @@ from kafka_fast import Admin, Producer
 from kafka_fast.admin import ConfigResource, ConfigResourceType
 from kafka_fast.cli.main import main
 from kafka_fast.testing._kafka.real_kafka import RealKafka
+from tests.conftest import start_or_skip
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -82,6 +83,29 @@ def test_nodes_and_votes_that_stay(told: Told) -> None:
     assert refused("add-voter", "7", *directory, *endpoint) == "UNSUPPORTED_VERSION"
     assert refused("add-voter", "7", *endpoint, status=2) == "UsageError"
     assert refused("remove-voter", "7", *directory, "--yes") == "UNSUPPORTED_VERSION"
+
+
+@pytest.mark.needs_kafka("3.9", "quorums that change")
+def test_votes_of_a_dynamic_quorum(capsys: pytest.CaptureFixture[str]) -> None:
+    overrides = {
+        "controller.quorum.voters": "",
+        "controller.quorum.bootstrap.servers": "127.0.0.1:1",  # a single node needs nobody
+    }
+    kafka = RealKafka(overrides=overrides, format_options=["--standalone"])
+    start_or_skip(kafka)
+    with kafka:
+        told = teller(kafka, capsys)
+        (voter,) = told("cluster", "quorum")["replicas"]
+        planned = told("cluster", "remove-voter", "1", "--dry-run")["voters"]
+        assert planned == [{"node": 1, "directory": voter["directory"], "outcome": "removed"}]
+        (endpoint,) = voter["endpoints"]
+        twice = ["add-voter", "1", "--directory", voter["directory"], "--endpoint", endpoint]
+        (error,) = told("cluster", *twice, status=1)["errors"]
+        assert error["error"] == "DUPLICATE_VOTER"
+        absent = ["remove-voter", "7", "--directory", voter["directory"], "--yes"]
+        (error,) = told("cluster", *absent, status=1)["errors"]
+        assert error["error"] == "VOTER_NOT_FOUND"
+        assert len(told("cluster", "quorum")["replicas"]) == 1
 
 
 @pytest.mark.needs_kafka("2.8", "quotas of addresses")
