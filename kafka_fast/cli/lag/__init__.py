@@ -15,6 +15,7 @@ from datetime import timedelta
 
 from kafka_fast.cli.connection import add_connection, configuration, group_id
 from kafka_fast.cli.records.points import parse_duration
+from kafka_fast.cli.showing.reports import FORMS
 from kafka_fast.cli.showing.standard_error import say
 from kafka_fast.errors import GroupIdNotFound, UnknownTopicOrPartition, UsageError
 
@@ -57,9 +58,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "-o",
         "--output",
-        choices=("text", "json"),
+        choices=FORMS,
         default="text",
-        help="json: one object, for programs (default %(default)s)",
+        help="table, wide: drawn by the package rich, if it is installed; json, yaml: one object, "
+        "for programs (default %(default)s)",
     )
     parser.add_argument(
         "--watch",
@@ -89,6 +91,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("the group has no name")
     if not args.every:
         raise UsageError("--every is longer than nothing")
+    if args.watch and args.output not in ("text", "json"):
+        raise UsageError("--watch shows text or JSON: --output text or json")
     config = configuration(args, "consumer")
     group_id(config, args.group)
     with Admin(config) as admin:

@@ -5,13 +5,12 @@ The lines of one group have a partition each, those of all groups a group each.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from kafka_fast.cli.lag.looks import GroupLook, Look
-from kafka_fast.cli.showing.reports import error_name
+from kafka_fast.cli.showing.reports import Report, error_name, show
 from kafka_fast.cli.showing.standard_error import say
-from kafka_fast.cli.showing.tables import cell_text
+from kafka_fast.cli.showing.tables import ReportColumn, ReportTable, cell_text
 from kafka_fast.values import Value
 
 HEAD = ("TOPIC", "PARTITION", "COMMITTED", "END", "LAG")
@@ -95,17 +94,48 @@ def print_look(look: Look, form: str) -> None:
 
     Args:
         look: what was seen.
-        form: text or json.
+        form: a member of `reports.FORMS`.
     """
-    if form == "json":
-        print(json.dumps(document_of(look)))  # in ASCII, which every encoding can write
-        return
-    print("\n".join(figures_of(look).lines()))
+    if form != "text":
+        show(Report(document_of(look), _report_table(look)), form)
+        if form in ("json", "yaml"):
+            return
+    else:
+        print("\n".join(figures_of(look).lines()))
     if look.is_of_all:
         return
     note = note_of_uncommitted(look)
     if note:
         say(note)
+
+
+def _report_table(look: Look) -> ReportTable:
+    """Return the table that rich draws; the last row is the total."""
+    total = sum(group.total for group in look.groups)
+    if look.is_of_all:
+        columns = [*map(_column, HEAD_OF_ALL), _column("UNCOMMITTED", is_wide=True)]
+        rows: list[tuple[object, ...]] = [
+            (group.group, group.state, len(group.rows), group.total, group.uncommitted)
+            for group in look.groups
+        ]
+        return ReportTable(columns, [*rows, ("TOTAL", "", "", total, "")])
+    columns = [*map(_column, HEAD), _column("BEGINNING", is_wide=True)]
+    rows = [
+        (
+            *row.partition,
+            "none" if row.committed is None else row.committed,
+            row.end,
+            row.lag,
+            row.beginning,
+        )
+        for group in look.groups
+        for row in group.rows
+    ]
+    return ReportTable(columns, [*rows, ("TOTAL", "", "", "", total, "")])
+
+
+def _column(title: str, *, is_wide: bool = False) -> ReportColumn:
+    return ReportColumn(title, title not in ("TOPIC", "GROUP", "STATE"), is_wide)
 
 
 def note_of_uncommitted(look: Look) -> str:

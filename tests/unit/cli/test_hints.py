@@ -211,7 +211,7 @@ kafka-verifiable-share-consumer trogdor
 def page_rows() -> Iterator[tuple[list[str], str]]:
     """Yield the rows of the page's table of scripts: names, which may be patterns, and the rest."""
     text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    table = text.partition("| script | here, or why not |\n|---|---|\n")[2]
+    table = text.partition("| script | here, or why not |\n|---|---|\n")[2].partition("\n\n")[0]
     for line in table.splitlines():
         _, names, ours, _ = line.split("|")
         yield re.findall("`([^`]+)`", names), ours.strip()

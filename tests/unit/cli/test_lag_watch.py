@@ -93,6 +93,29 @@ def test_all_groups(
     assert json.loads(capsys.readouterr().out) == told["groups"][0]
 
 
+def test_other_forms(
+    kafka: EmbeddedKafka, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on = ["-b", kafka.bootstrap]
+    assert main(["lag", "audit", "-o", "wide", *on]) == 0
+    shown = capsys.readouterr()
+    head, *rows = [line.split() for line in shown.out.splitlines() if line.strip(" \u2500")]
+    assert head == ["TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "BEGINNING"]
+    assert rows[2:] == [["orders", "2", "none", "30", "30", "0"], ["TOTAL", "36"]]
+    assert "1 partition has no committed offset" in shown.err
+    yaml = pytest.importorskip("yaml")
+    assert main(["lag", "audit", "-o", "yaml", *on]) == 0
+    told = yaml.safe_load(capsys.readouterr().out)
+    assert main(["lag", "audit", "-o", "json", *on]) == 0
+    assert json.loads(capsys.readouterr().out) == told
+    assert main(["lag", "audit", "-o", "yaml", "--watch", *on]) == 2
+    faked(monkeypatch, consumer_group_lag=answered(GROUPS))
+    assert main(["lag", "-o", "wide"]) == 0
+    assert ["audit", "Empty", "3", "34", "1"] in [
+        line.split() for line in capsys.readouterr().out.splitlines()
+    ]
+
+
 def test_groups_of_which_too_little_is_known(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
