@@ -33,6 +33,7 @@ _LOOK_AT_SIZE = 0.1
 """Seconds between two looks at the size of the terminal."""
 
 _TERMINATED = 143
+_USUAL_SIZE = os.terminal_size((80, 24))
 _OWN_SCREEN, _SCREEN_BEFORE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _HOME, _END_OF_LINE, _END_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -105,8 +106,8 @@ def _watch_on_screen(admin: Admin, args: argparse.Namespace) -> NoReturn:
                 deadline = time.monotonic() + args.every.total_seconds()
                 size = None
                 while time.monotonic() < deadline:
-                    if size != os.get_terminal_size(sys.stdout.fileno()):
-                        size = os.get_terminal_size(sys.stdout.fileno())
+                    if size != _size_of_screen():
+                        size = _size_of_screen()
                         sys.stdout.write(_screen(look, before, size, messages, args))
                         sys.stdout.flush()
                     time.sleep(min(_LOOK_AT_SIZE, args.every.total_seconds()))
@@ -118,6 +119,11 @@ def _watch_on_screen(admin: Admin, args: argparse.Namespace) -> NoReturn:
             sys.stdout.write(_SCREEN_BEFORE)
             print("\n".join(figures_of(look).lines()))
             sys.stdout.flush()
+
+
+def _size_of_screen() -> os.terminal_size:
+    size = os.get_terminal_size(sys.stdout.fileno())
+    return size if size.columns and size.lines else _USUAL_SIZE  # a terminal that does not tell
 
 
 def _screen(

@@ -319,6 +319,14 @@ def test_without_colours_and_on_a_terminal_that_can_nothing(kafka: EmbeddedKafka
         assert "\x1b" not in screen.text
 
 
+def test_a_terminal_that_does_not_tell_its_size(kafka: EmbeddedKafka) -> None:
+    words = ["lag", "audit", "--watch", *QUICK, "-b", kafka.bootstrap]
+    with terminal(*words, columns=0) as screen:
+        drawn(screen, "TOTAL")
+        screen.type(INTERRUPT)
+        assert screen.end() == 130
+
+
 def test_sigterm_leaves_the_terminal_as_it_was(kafka: EmbeddedKafka) -> None:
     with terminal("lag", "audit", "--watch", *QUICK, "-b", kafka.bootstrap) as screen:
         drawn(screen, "TOTAL")

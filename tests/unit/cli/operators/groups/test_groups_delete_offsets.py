@@ -17,18 +17,18 @@ from tests.unit.cli.operators.scripted_admin import answered
 
 ZERO, ONE, BILLS = (TopicPartition(*one) for one in (("orders", 0), ("orders", 1), ("bills", 0)))
 HIDDEN = TopicPartition("hidden", 0)
-OFFSETS = answered(
-    {ONE: OffsetAndMetadata(7), ZERO: OffsetAndMetadata(3), BILLS: OffsetAndMetadata(5)},
-    {HIDDEN: TopicAuthorizationFailed("no")},
-)
 WORDS = ["groups", "delete-offsets", "audit"]
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeAdmin:
+    offsets = answered(
+        {ONE: OffsetAndMetadata(7), ZERO: OffsetAndMetadata(3), BILLS: OffsetAndMetadata(5)},
+        {HIDDEN: TopicAuthorizationFailed("no")},
+    )
     return faked(
         monkeypatch,
-        list_consumer_group_offsets=answered({"audit": OFFSETS}),
+        list_consumer_group_offsets=answered({"audit": offsets}),
         delete_consumer_group_offsets=lambda group, ones: answered(dict.fromkeys(ones)),
     )
 
