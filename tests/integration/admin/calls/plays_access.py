@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kafka_fast.admin import (
     AclBinding,
     AclBindingFilter,
@@ -15,6 +17,7 @@ from kafka_fast.admin import (
     UserScramCredentialUpsertion,
     UserScramMechanism,
 )
+from kafka_fast.errors import DelegationTokenNotFound
 from tests.integration.admin.calls.stage import Stage, play
 from tests.waiting import eventually
 
@@ -108,6 +111,18 @@ def _token_ids(stage: Stage) -> list[str]:
     return [one.token_id for one in stage.admin.describe_delegation_token(["User:alice"])]
 
 
+def _once_known(call: Callable[[], int]) -> int:
+    """Return what a call says, as soon as the broker that it asks knows the token."""
+
+    def attempt() -> int | None:
+        try:
+            return call()
+        except DelegationTokenNotFound:
+            return None
+
+    return eventually(attempt, "the token to be known")
+
+
 @play
 def create_delegation_token(stage: Stage) -> None:
     token = stage.admin.create_delegation_token(["User:bob"], max_lifetime_ms=HOUR_MS)
@@ -128,12 +143,14 @@ def describe_delegation_token(stage: Stage) -> None:
 @play
 def renew_delegation_token(stage: Stage) -> None:
     token = _new_token(stage)
-    expiry = stage.admin.renew_delegation_token(token.hmac, renew_period_ms=HOUR_MS // 2)
+    expiry = _once_known(
+        lambda: stage.admin.renew_delegation_token(token.hmac, renew_period_ms=HOUR_MS // 2)
+    )
     assert token.issue_timestamp < expiry <= token.max_timestamp
 
 
 @play
 def expire_delegation_token(stage: Stage) -> None:
     token = _new_token(stage)
-    stage.admin.expire_delegation_token(token.hmac)
+    _once_known(lambda: stage.admin.expire_delegation_token(token.hmac))
     eventually(lambda: token.token_id not in _token_ids(stage))
