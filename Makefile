@@ -18,7 +18,7 @@
 #   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
 #   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
 #   make test-spark40        the Spark tests on PySpark 4.0; test-spark41, test-spark42
-#   make test-long           what takes minutes: a Spark cluster, Spark Connect, many seeds
+#   make test-long           what takes minutes: clusters of Spark and of Kafka, many seeds
 #   make test-switches       tests/embedded, with Python changing threads every microsecond
 #   make test-pythons        the tests that need no broker, on each of PYTHONS that is here
 #   make test-newest         most of these on NEWEST (python3.14; or python3.15), in a Debian that this

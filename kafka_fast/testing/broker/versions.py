@@ -19,6 +19,7 @@ HEARTBEAT = 12
 LEAVE_GROUP = 13
 SYNC_GROUP = 14
 DESCRIBE_GROUPS = 15
+LIST_GROUPS = 16
 SASL_HANDSHAKE = 17
 API_VERSIONS = 18
 CREATE_TOPICS = 19
@@ -28,6 +29,10 @@ INIT_PRODUCER_ID = 22
 OFFSET_FOR_LEADER_EPOCH = 23
 DESCRIBE_CONFIGS = 32
 SASL_AUTHENTICATE = 36
+CREATE_PARTITIONS = 37
+DELETE_GROUPS = 42
+INCREMENTAL_ALTER_CONFIGS = 44
+OFFSET_DELETE = 47
 CONSUMER_GROUP_HEARTBEAT = 68
 CONSUMER_GROUP_DESCRIBE = 69
 
@@ -45,6 +50,7 @@ KAFKA_2_1: Mapping[int, tuple[int, int]] = {
     LEAVE_GROUP: (0, 2),
     SYNC_GROUP: (0, 2),
     DESCRIBE_GROUPS: (0, 2),
+    LIST_GROUPS: (0, 2),
     SASL_HANDSHAKE: (0, 1),
     API_VERSIONS: (0, 2),
     CREATE_TOPICS: (0, 3),
@@ -54,6 +60,8 @@ KAFKA_2_1: Mapping[int, tuple[int, int]] = {
     OFFSET_FOR_LEADER_EPOCH: (0, 2),
     DESCRIBE_CONFIGS: (0, 2),
     SASL_AUTHENTICATE: (0, 0),
+    CREATE_PARTITIONS: (0, 1),
+    DELETE_GROUPS: (0, 1),
 }
 KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     PRODUCE: (0, 9),
@@ -68,6 +76,7 @@ KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     LEAVE_GROUP: (0, 4),
     SYNC_GROUP: (0, 5),
     DESCRIBE_GROUPS: (0, 5),
+    LIST_GROUPS: (0, 4),
     SASL_HANDSHAKE: (0, 1),
     API_VERSIONS: (0, 3),
     CREATE_TOPICS: (0, 7),
@@ -77,6 +86,10 @@ KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     OFFSET_FOR_LEADER_EPOCH: (0, 4),
     DESCRIBE_CONFIGS: (0, 4),
     SASL_AUTHENTICATE: (0, 2),
+    CREATE_PARTITIONS: (0, 3),
+    DELETE_GROUPS: (0, 2),
+    INCREMENTAL_ALTER_CONFIGS: (0, 1),
+    OFFSET_DELETE: (0, 0),
 }
 KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     PRODUCE: (0, 11),
@@ -91,6 +104,7 @@ KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     LEAVE_GROUP: (0, 5),
     SYNC_GROUP: (0, 5),
     DESCRIBE_GROUPS: (0, 5),
+    LIST_GROUPS: (0, 5),
     SASL_HANDSHAKE: (0, 1),
     API_VERSIONS: (0, 4),
     CREATE_TOPICS: (0, 7),
@@ -100,4 +114,8 @@ KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     OFFSET_FOR_LEADER_EPOCH: (0, 4),
     DESCRIBE_CONFIGS: (0, 4),
     SASL_AUTHENTICATE: (0, 2),
+    CREATE_PARTITIONS: (0, 3),
+    DELETE_GROUPS: (0, 2),
+    INCREMENTAL_ALTER_CONFIGS: (0, 1),
+    OFFSET_DELETE: (0, 0),
 }

@@ -34,4 +34,4 @@ def test_a_creation_that_comes_late_explains_why_the_topic_exists(real_kafka: Re
             real_kafka.node(1).resume()
         assert isinstance(error, TopicAlreadyExists)
         assert "an earlier try, of which no answer came, may have created it" in str(error)
-        assert topic in admin.list_topics()
+        eventually(lambda: topic in admin.list_topics(), "the topic")

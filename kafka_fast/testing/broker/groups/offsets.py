@@ -48,6 +48,10 @@ class GroupOffsets:
         """Drop the positions of a topic that was deleted."""
         self._offsets.pop(topic, None)
 
+    def forget_partition(self, topic: str, partition: int) -> None:
+        """Drop the position of a partition, if there is one."""
+        self._offsets.get(topic, {}).pop(partition, None)
+
     # ---- transactional commits, which only tests make ----
 
     def set_unstable(self, topic: str, partition: int, unstable: bool) -> None:

@@ -5,23 +5,19 @@ With `--kafka-version` these tests hold the table in docs/admin.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from kafka_fast import Admin
-from kafka_fast.testing import EmbeddedKafka
-from kafka_fast.testing._kafka.broker_jars import DEFAULT_VERSION
-from tests.conftest import start_or_skip
 from tests.documentation.admin_versions import PAGE, admin_calls, told_by_page
-from tests.integration.admin.calls.operated import operated_kafka
 from tests.integration.admin.calls.stage import PLAYS, Stage
-from tests.integration.admin.calls.versions import operator_stage, plays_transactions, works
+from tests.integration.admin.calls.versions import plays_transactions, works
 
 EMBEDDED = {
     "alter_consumer_group_offsets",
     "consumer_group_lag",
+    "create_partitions",
     "create_topics",
+    "delete_consumer_group_offsets",
+    "delete_groups",
     "delete_records",
     "delete_topics",
     "describe_classic_groups",
@@ -30,7 +26,9 @@ EMBEDDED = {
     "describe_consumer_groups",
     "describe_features",
     "describe_topics",
+    "incremental_alter_configs",
     "list_consumer_group_offsets",
+    "list_groups",
     "list_offsets",
     "list_topics",
     "remove_members_from_consumer_group",
@@ -41,22 +39,6 @@ EMBEDDED = {
 
 TRANSACTIONS = plays_transactions.__name__
 """Their plays need a coordinator of transactions, which the embedded broker is not."""
-
-
-@pytest.fixture(scope="module")
-def operated(request: pytest.FixtureRequest) -> Iterator[Stage]:
-    """One node, with an authorizer and two log directories."""
-    kafka = operated_kafka(request.config.getoption("--kafka-version") or DEFAULT_VERSION)
-    start_or_skip(kafka)
-    with kafka, operator_stage(kafka) as stage:
-        yield stage
-
-
-@pytest.fixture(scope="module")
-def embedded() -> Iterator[Stage]:
-    with EmbeddedKafka() as kafka, Admin(bootstrap_servers=kafka.bootstrap) as admin:
-        properties = {"bootstrap.servers": kafka.bootstrap}
-        yield Stage(admin, properties, properties, kafka=None)
 
 
 def test_every_call_has_its_play() -> None:
