@@ -524,7 +524,7 @@ def _(scene: Scene) -> Any:
     return [error.args[0].name() for error in groups.errors]
 
 
-@CALLS("AdminClient.describe_acls()", needs="DescribeAcls")
+@CALLS("AdminClient.describe_acls()")
 def _(scene: Scene) -> Any:
     from confluent_kafka.admin import (
         AclBindingFilter,

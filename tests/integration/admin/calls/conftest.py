@@ -9,6 +9,8 @@ import pytest
 from kafka_fast import Admin
 from kafka_fast.testing import EmbeddedKafka
 from kafka_fast.testing._kafka.broker_jars import DEFAULT_VERSION
+from kafka_fast.testing.broker.acls import ANONYMOUS
+from kafka_fast.testing.broker.security import Security
 from tests.conftest import start_or_skip
 from tests.integration.admin.calls.operated import operated_kafka
 from tests.integration.admin.calls.stage import Stage
@@ -26,7 +28,11 @@ def operated(request: pytest.FixtureRequest) -> Iterator[Stage]:
 
 @pytest.fixture(scope="session")
 def embedded() -> Iterator[Stage]:
-    with EmbeddedKafka() as kafka, Admin(bootstrap_servers=kafka.bootstrap) as admin:
+    security = Security(mechanisms=(), super_users=(ANONYMOUS,))
+    with (
+        EmbeddedKafka(security=security) as kafka,
+        Admin(bootstrap_servers=kafka.bootstrap) as admin,
+    ):
         properties = {"bootstrap.servers": kafka.bootstrap}
         yield Stage(admin, properties, properties, kafka=None)
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafka_fast import TopicPartition
 from kafka_fast.admin import (
+    CLUSTER_NAME,
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AlterConfigOp,
     AlterConfigOpType,
     ConfigResource,
@@ -14,6 +21,8 @@ from kafka_fast.admin import (
     GroupType,
     NewPartitions,
     NewTopic,
+    PatternType,
+    ResourceType,
 )
 from kafka_fast.errors import (
     GroupIdNotFound,
@@ -21,6 +30,7 @@ from kafka_fast.errors import (
     InvalidConfig,
     InvalidPartitions,
     InvalidReplicaAssignment,
+    InvalidRequest,
     InvalidTopicException,
     NonEmptyGroup,
     TopicAlreadyExists,
@@ -182,3 +192,66 @@ def test_offsets_of_topics_that_are_not_there(stage: Stage) -> None:
     assert isinstance(deleted.errors[absent], UnknownTopicOrPartition)
     told = stage.admin.list_consumer_group_offsets({group: None})[group]
     assert list(told) == [TopicPartition(topic, 0)]
+
+
+# ---- rules ----
+
+
+def new_rules(stage: Stage) -> tuple[str, list[AclBinding]]:
+    """Create rules of every kind about one user."""
+    name, principal = stage.new_name("rules"), f"User:{stage.new_name('user')}"
+    rules = [
+        AclBinding(ResourceType.TOPIC, name, principal, AclOperation.READ),
+        AclBinding(
+            ResourceType.TOPIC,
+            name[:-2],
+            principal,
+            AclOperation.WRITE,
+            AclPermissionType.DENY,
+            "10.0.0.1",
+            PatternType.PREFIXED,
+        ),
+        AclBinding(ResourceType.GROUP, "*", principal, AclOperation.ALL),
+        AclBinding(ResourceType.CLUSTER, CLUSTER_NAME, principal, AclOperation.ALTER),
+    ]
+    for _ in range(2):  # a rule that is there already is no error
+        stage.admin.create_acls(rules).raise_first()
+    of_user = AclBindingFilter(principal=principal)
+    eventually(lambda: set(stage.admin.describe_acls(of_user)) == {*rules}, "the rules")
+    return name, rules
+
+
+def test_filters_of_rules(stage: Stage) -> None:
+    name, (reads, writes, everything, alters) = new_rules(stage)
+    principal = reads.principal
+
+    def matching(**filters: Any) -> set[AclBinding]:
+        return set(stage.admin.describe_acls(AclBindingFilter(principal=principal, **filters)))
+
+    assert matching(resource_type=ResourceType.TOPIC) == {reads, writes}
+    assert matching(name=name) == {reads}
+    assert matching(name=name, pattern_type=PatternType.MATCH) == {reads, writes, everything}
+    assert matching(pattern_type=PatternType.PREFIXED) == {writes}
+    assert matching(host="10.0.0.1") == {writes}
+    assert matching(operation=AclOperation.ALTER) == {alters}
+    assert matching(permission=AclPermissionType.DENY) == {writes}
+    nothing = AclBindingFilter(principal=f"{principal}-nobody")
+    own = AclBindingFilter(principal=principal, resource_type=ResourceType.TOPIC)
+    deleted = stage.admin.delete_acls([own, nothing])
+    assert {one.binding for one in deleted[own]} == {reads, writes}
+    assert deleted[nothing] == []
+    eventually(lambda: matching() == {everything, alters}, "the rest")
+
+
+def test_rules_that_are_none(stage: Stage) -> None:
+    name, principal = stage.new_name("rules"), "User:somebody"
+    good = AclBinding(ResourceType.TOPIC, name, principal, AclOperation.READ)
+    bad = [
+        AclBinding(ResourceType.TOPIC, name, "somebody", AclOperation.READ),
+        AclBinding(ResourceType.CLUSTER, name, principal, AclOperation.ALTER),
+        AclBinding(ResourceType.TOPIC, "", principal, AclOperation.READ),
+    ]
+    result = stage.admin.create_acls([good, *bad])
+    assert list(result.succeeded) == [good]
+    assert {type(error) for error in result.errors.values()} == {InvalidRequest}
+    stage.admin.delete_acls([AclBindingFilter(name=name)]).raise_first()

@@ -49,9 +49,9 @@ def works(stage: Stage, call: str) -> bool:
 
 
 @contextmanager
-def operator_stage(kafka: RealKafka, mechanism: str = "PLAIN") -> Iterator[Stage]:
+def operator_stage(kafka: RealKafka) -> Iterator[Stage]:
     """Give alice's clients to a cluster that runs."""
-    properties = login(kafka, "alice", mechanism)
+    properties = login(kafka, "alice")
     with Admin(properties) as admin:
         peer = peer_login(kafka, "alice")
         yield Stage(admin, properties, peer, kafka=kafka, replication=len(kafka.nodes))
