@@ -64,7 +64,7 @@ class Cluster:
 
     def add_partitions(self, name: str, count: int) -> None:
         """Let a topic have `count` partitions, more than it has."""
-        self.state.add_partitions(name, count)
+        self.state.add_planned_partitions(name, self.state.plan_partitions(name, count))
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
         """Move the start of a log up to the offset `before`, as retention does."""

@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_fast.errors import (
+    ClusterAuthorizationFailed,
     GroupAuthorizationFailed,
+    SecurityDisabled,
     TopicAuthorizationFailed,
     TransactionalIdAuthorizationFailed,
 )
 from kafka_fast.protocol.frame import RequestHeader
-from kafka_fast.testing.broker.acls import ANONYMOUS, Operation, ResourceType
+from kafka_fast.testing.broker.acls import (
+    ANONYMOUS,
+    CLUSTER_NAME,
+    Authorizer,
+    Operation,
+    ResourceType,
+)
 from kafka_fast.testing.broker.faults import ErrorRule, Faults
 from kafka_fast.testing.broker.groups.coordinator import Coordinator
 from kafka_fast.testing.broker.sessions import FetchSessions
@@ -58,6 +66,19 @@ class ReceivedRequest:
         """Tell whether the user may do something to any resource of a type."""
         authorizer = self.state.security.authorizer
         return authorizer is None or authorizer.allows_some(self.user, operation, resource)
+
+    def rights(self, operation: Operation) -> Authorizer:
+        """Return the cluster's rules to a user who may do that to the cluster.
+
+        Raises:
+            ClusterAuthorizationFailed, SecurityDisabled
+        """
+        authorizer = self.state.security.authorizer
+        if authorizer is None:
+            raise SecurityDisabled("No Authorizer is configured.")
+        if not authorizer.allows(self.user, operation, ResourceType.CLUSTER, CLUSTER_NAME):
+            raise ClusterAuthorizationFailed("Cluster authorization failed.")
+        return authorizer
 
     def check_topic(self, operation: Operation, name: str) -> None:
         """Refuse a user who may not do that to a topic.

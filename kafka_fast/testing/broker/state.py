@@ -207,21 +207,57 @@ class ClusterState:
         self.changes += 1
         self.leader_changes += 1
 
-    def add_partitions(self, name: str, count: int) -> None:
-        """Let a topic have `count` partitions; the new ones have as many replicas as the first.
+    def plan_partitions(
+        self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
+    ) -> list[list[int]]:
+        """Return the nodes of the partitions that a topic lacks to have `count`; nothing changes.
+
+        Args:
+            name: the topic's name.
+            count: of its partitions, with those that it has.
+            assignments: the nodes of each new one; None: as many as the first partition has.
 
         Raises:
             InvalidPartitions: it has as many already.
+            InvalidReplicaAssignment: the assignments do not fit.
             UnknownTopicOrPartition: there is no such topic.
         """
         factor = len(self.partition(name, 0).replicas)
+        present = len(self.topics[name].partitions)
+        if count <= present:
+            raise InvalidPartitions(f"{name!r} has {present} partitions already")
+        if assignments is None:
+            return self._chosen_replicas(count, factor)[present:]
+        if len(assignments) != count - present:
+            raise InvalidReplicaAssignment(f"{len(assignments)} assignments for {count - present}")
+        replicas = self._given_replicas(dict(enumerate(assignments)))
+        if len(replicas[0]) != factor:
+            raise InvalidReplicaAssignment(f"{len(replicas[0])} replicas, and not {factor}")
+        return replicas
+
+    def add_planned_partitions(self, name: str, replicas: Iterable[list[int]]) -> None:
+        """Let a topic have these partitions more."""
         topic = self.topics[name]
-        if count <= len(topic.partitions):
-            raise InvalidPartitions(f"{name!r} has {len(topic.partitions)} partitions already")
-        for node_ids in self._chosen_replicas(count, factor)[len(topic.partitions) :]:
+        for node_ids in replicas:
             self._add_partition(topic, node_ids)
         self.changes += 1
         self.leader_changes += 1
+
+    def set_topic_config(
+        self, topic: Topic, texts: Mapping[str, str | None], *, validate_only: bool
+    ) -> None:
+        """Give a topic other settings, all of them.
+
+        Raises:
+            InvalidConfig: Kafka does not know a setting, or does not take its value.
+        """
+        config = TopicConfig.from_texts(texts)
+        if validate_only:
+            return
+        topic.config = config
+        for partition in topic.partitions:
+            partition.log.retention_bytes = config.retention_bytes
+        self.changes += 1
 
     def delete_topic(self, name: str) -> None:
         """Forget a topic and its records.

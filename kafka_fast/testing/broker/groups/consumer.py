@@ -93,6 +93,11 @@ class ConsumerGroup:
         """Return what a member shall have."""
         return self._targets.target_of(member_id)
 
+    def subscribed_topics(self) -> frozenset[str]:
+        """Return the names of the topics that members want."""
+        names = (self._subscriptions.names(one) for one in self.members.values())
+        return frozenset[str]().union(*names)
+
     # ---- moving to another coordinator ----
 
     def unload(self) -> None:

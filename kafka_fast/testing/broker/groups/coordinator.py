@@ -148,6 +148,22 @@ class Coordinator:
             raise InconsistentGroupProtocol(f"{group_id!r} has members of the other protocol")
         del self._state.groups[group_id]
 
+    def groups_led(self, now: float) -> list[Group]:
+        """Return the groups that are coordinated here."""
+        self.refresh(now)
+        return [
+            group
+            for group_id, group in self._state.groups.items()
+            if group_partition(group_id, self._partitions) in self._led
+        ]
+
+    def delete_group(self, group_id: str) -> None:
+        """Forget a group without members, and what it has committed."""
+        self._drop_timers(group_id)
+        del self._state.groups[group_id]
+        self._state.offsets.pop(group_id, None)
+        self._state.changes += 1
+
     def offsets(self, group_id: str) -> GroupOffsets:
         """Return what a group has committed."""
         return self._state.offsets.setdefault(group_id, GroupOffsets())

@@ -73,6 +73,11 @@ class GroupOffsets:
             for one in [one for one in pending if one[0] == topic]:
                 del pending[one]
 
+    def forget_partition(self, topic: str, partition: int) -> None:
+        """Drop the position of a partition, if there is one."""
+        if self._offsets.get(topic, {}).pop(partition, None) is not None:
+            del self._places[topic, partition]
+
     # ---- transactions ----
 
     def commit_later(
