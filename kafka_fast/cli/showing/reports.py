@@ -89,6 +89,8 @@ def show_failure(error: Exception, message: str, form: str) -> None:
     """
     document = {"errors": [{"error": error_name(error), "message": message}]}
     if form == "json":
+        import json
+
         print(json.dumps(document))
     elif form == "yaml":
         with suppress(MissingPackageError):  # which is most likely the error itself

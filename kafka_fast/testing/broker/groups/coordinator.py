@@ -154,7 +154,7 @@ class Coordinator:
         return [
             group
             for group_id, group in self._state.groups.items()
-            if group_partition(group_id, self._partitions) in self._led
+            if self._leading.coordinates(group_id)
         ]
 
     def delete_group(self, group_id: str) -> None:

@@ -20,6 +20,7 @@ from kafka_fast.protocol.apis.records.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from kafka_fast.protocol.apis.security.describe_acls import DescribeAclsRequest
 from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic, CreateTopicsRequest
 from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafka_fast.protocol.apis.transactions.add_partitions_to_txn import (
@@ -90,6 +91,15 @@ FULL: dict[int, Request] = {
                 name="t", partitions=[TxnOffsetCommitRequestPartition(committed_metadata="")]
             )
         ],
+    ),
+    29: DescribeAclsRequest(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
     ),
     61: DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])]),
     65: DescribeTransactionsRequest(transactional_ids=["x"]),
