@@ -18,20 +18,19 @@ from kafka_fast.consumer.arguments import (
     topic_partitions,
     unix_ms,
 )
-from kafka_fast.consumer.caller_lock import CallerLock
-from kafka_fast.consumer.calls import ConsumerCalls
-from kafka_fast.consumer.consumer_core import ConsumerCore
-from kafka_fast.consumer.consumer_steps import ConsumerSteps
-from kafka_fast.consumer.group.rebalances import HearsOfRebalances
-from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.control.arguments import offset_to_read
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import count_of, naming
+from kafka_fast.net.process import process_life  # noqa: F401  # registers
 from kafka_fast.times import timeout_seconds
 from kafka_fast.types import GroupMetadata, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from kafka_fast.consumer.consumer_core import ConsumerCore
+    from kafka_fast.consumer.group.rebalances import HearsOfRebalances
+    from kafka_fast.consumer.reading.record_handover import RecordHandover
 
 ITERATION_WAIT = 1.0
 """Seconds that one step of an iteration waits; the iteration repeats such steps without end."""
@@ -59,6 +58,11 @@ class ConsumerBase:
                 self._settings = consumer_settings(config, properties)
             finally:
                 del config, properties  # a traceback that has this frame shows no secret
+            # Here: see `start_core` in producer/base.py.
+            from kafka_fast.consumer.caller_lock import CallerLock
+            from kafka_fast.consumer.calls import ConsumerCalls
+            from kafka_fast.consumer.consumer_steps import ConsumerSteps
+
             warn_of_weakness(self._settings.tls)
             self._core = self._make_core()
         self._reading = self._core.reading

@@ -8,11 +8,15 @@ Thread: the caller's.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG
 from kafka_fast.net.waiting.steps import InThread, Steps, Wait
-from kafka_fast.producer.producer_core import ProducerCore
+
+if TYPE_CHECKING:
+    from kafka_fast.producer.producer_core import ProducerCore
 
 
 class RoomWait:

@@ -250,7 +250,15 @@ class Operation(Call[K, V]):
         self._results.values[item] = value
 
     def handle_failed(self, item: K, error: KafkaError, now: float) -> None:
-        """Keep the error."""
+        """Keep the error.
+
+        Who is not permitted to see where the item goes has not asked for what it needs itself.
+        """
+        if isinstance(error, BrokerError) and error.code in NOT_PERMITTED:
+            text = str(error.args[0])
+            if f"needs {self.permission}" not in text:
+                needs = f"{self.describe(item)} needs {self.permission}"
+                error = reworded(error, f"{text}; {needs}")
         self._note_key(item)
         self._results.errors[item] = error
 

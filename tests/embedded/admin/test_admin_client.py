@@ -17,14 +17,12 @@ from kafka_fast.admin import (
     AlterConfigOp,
     ConfigResource,
     ConfigResourceType,
-    NewPartitions,
     NewTopic,
     Secret,
 )
 from kafka_fast.admin.workflows.groups import describe_groups
 from kafka_fast.errors import (
     ConfigError,
-    InvalidPartitions,
     KafkaError,
     KafkaTimeoutError,
     TopicAlreadyExists,
@@ -183,14 +181,6 @@ def test_metrics_and_dump(admin: Admin) -> None:
     admin.create_topics([NewTopic("a", 1)]).raise_first()
     assert admin.metrics()["client_id"] == admin.client_id
     assert "sent CreateTopics" in admin.debug_dump()
-
-
-def test_partitions_by_the_embedded_broker(admin: Admin) -> None:
-    """It does not offer the API: the error says which it is."""
-    admin.create_topics([NewTopic("a", 1)]).raise_first()
-    result = admin.create_partitions({"a": NewPartitions(2)})
-    for error in result.errors.values():
-        assert "CreatePartitions" in str(error) or isinstance(error, InvalidPartitions)
 
 
 # ---- asyncio ----

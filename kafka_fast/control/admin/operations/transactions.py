@@ -317,6 +317,7 @@ class AbortTransaction(Operation[TopicPartition, None]):
 
     name = "abort_transaction"
     permission = "ALTER or CLUSTER_ACTION on the cluster"
+    since = "2.8"
     words: ClassVar[Mapping[int, str]] = {
         ErrorCode.INVALID_PRODUCER_EPOCH: "the producer has a higher epoch",
         ErrorCode.TRANSACTION_COORDINATOR_FENCED: "a coordinator with a higher epoch has written",

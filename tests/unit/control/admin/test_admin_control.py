@@ -24,6 +24,7 @@ from kafka_fast.control.requests.targets import CoordinatorKind
 from kafka_fast.errors import (
     BrokerError,
     ErrorCode,
+    GroupAuthorizationFailed,
     KafkaTimeoutError,
     ThrottlingQuotaExceeded,
     TopicAlreadyExists,
@@ -452,7 +453,8 @@ def test_a_mapping_that_fails_is_the_users_fault() -> None:
 class NoCoordinator:
     """Brokers that know no coordinator yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, code: int = ErrorCode.COORDINATOR_NOT_AVAILABLE) -> None:
+        self.code = code
         self.asked: list[list[str]] = []
         self.machine = AdminMachine({FindCoordinatorRequest: self.find})
 
@@ -460,8 +462,7 @@ class NoCoordinator:
         self.asked.append(request.coordinator_keys)
         return FindCoordinatorResponse(
             coordinators=[
-                Coordinator(key=name, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-                for name in request.coordinator_keys
+                Coordinator(key=name, error_code=self.code) for name in request.coordinator_keys
             ]
         )
 
@@ -534,6 +535,14 @@ def test_coordinators_of_one_large_call_are_not_forgotten_in_it(
     groups = [f"g{number}" for number in range(50)]
     assert not brokers.machine.results(DeleteGroups(groups), timeout=3.0).errors
     assert sorted(brokers.asked) == sorted(groups)
+
+
+def test_who_may_not_look_for_the_coordinator_is_told_what_the_call_needs() -> None:
+    brokers = NoCoordinator(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    error = brokers.machine.results(DeleteGroups(["a"])).errors["a"]
+    assert isinstance(error, GroupAuthorizationFailed)
+    assert "needs DESCRIBE on the group" in str(error)
+    assert str(error).endswith("; DeleteGroups of group 'a' needs DELETE on the group")
 
 
 def test_of_many_items_a_few_are_asked_what_they_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,6 +143,7 @@ class RemoveMembers(Operation[str, None]):
 
     name = "remove_members_from_consumer_group"
     permission = "READ on the group"
+    since = "2.4"
     words: ClassVar = {
         ErrorCode.UNKNOWN_MEMBER_ID: "the group has no such member, or the broker is too "
         "old to remove one that speaks the consumer protocol (KIP-848)"
