@@ -161,3 +161,43 @@ def delete_share_group_offsets(stage: Stage) -> None:
         stage.admin.alter_share_group_offsets(group, {here: 4}).raise_first()
     stage.admin.delete_share_group_offsets(group, [topic]).raise_first()
     assert here not in stage.admin.list_share_group_offsets({group: None})[group]
+
+
+def _streams_group(stage: Stage, topic: str) -> str:
+    """Return a streams group that has had a member; brokers without such groups refuse."""
+    group = stage.new_name("streams")
+    if not stage.has(STREAMS_GROUPS):
+        stage.admin.describe_streams_groups([group]).raise_first()
+    with in_group(stage.admin, StreamsHeartbeat, group, topic):
+        pass
+    eventually(lambda: not stage.admin.describe_streams_groups([group])[group].members)
+    return group
+
+
+@play
+def alter_streams_group_offsets(stage: Stage) -> None:
+    topic = stage.new_topic()
+    group, here = _streams_group(stage, topic), TopicPartition(topic, 0)
+    stage.admin.alter_streams_group_offsets(group, {here: 4}).raise_first()
+    told = stage.admin.list_streams_group_offsets({group: None})[group][here]
+    assert told is not None
+    assert told.offset == 4
+
+
+@play
+def list_streams_group_offsets(stage: Stage) -> None:
+    topic = stage.new_topic()
+    group, here = _streams_group(stage, topic), TopicPartition(topic, 0)
+    stage.admin.alter_streams_group_offsets(group, {here: 4}).raise_first()
+    told = stage.admin.list_streams_group_offsets({group: [here]})[group][here]
+    assert told is not None
+    assert told.offset == 4
+
+
+@play
+def delete_streams_group_offsets(stage: Stage) -> None:
+    topic = stage.new_topic()
+    group, here = _streams_group(stage, topic), TopicPartition(topic, 0)
+    stage.admin.alter_streams_group_offsets(group, {here: 4}).raise_first()
+    stage.admin.delete_streams_group_offsets(group, [here]).raise_first()
+    assert stage.admin.list_streams_group_offsets({group: [here]})[group][here] is None
