@@ -18,7 +18,7 @@
 #   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
 #   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
 #   make test-spark40        the Spark tests on PySpark 4.0; test-spark41, test-spark42
-#   make test-long           what takes minutes: a Spark cluster, Spark Connect, many seeds
+#   make test-long           what takes minutes: clusters of Spark and of Kafka, many seeds
 #   make test-switches       tests/embedded, with Python changing threads every microsecond
 #   make test-pythons        the tests that need no broker, on each of PYTHONS that is here
 #   make test-newest         most of these on NEWEST (python3.14; or python3.15), in a Debian that this
@@ -174,18 +174,22 @@ test:
 	@$(parts_table)
 	$(call passed,$@)
 
-# A part of `make test`. The table of parts, with times, comes at the end, or where a part fails.
+# A part of `make test`. The table of parts comes at the end, or where a part fails: times, and how
+# many processors were busy.
 # $(call part,target,arguments)
 define part
 	@$(call run_part,$(1),$(2))
 endef
 define run_part
-	begin=$$(date +%s); $(MAKE) --no-print-directory $(1) $(2) && end=passed || end=FAILED; \
-	echo "$(1) $$(($$(date +%s) - begin)) $$end" >> $(PARTS); \
+	end=passed; TIMEFORMAT="%R %U %S"; \
+	{ time $(MAKE) --no-print-directory $(1) $(2) 2>&3; } 3>&2 2> build/times.txt || end=FAILED; \
+	echo "$(1) $$end $$(< build/times.txt)" >> $(PARTS); \
 	if [ $$end = FAILED ]; then $(parts_table); exit 1; fi
 endef
-parts_table = awk '{ all += $$2; printf "%-22s %3d min %02d s  %s\n", $$1, int($$2 / 60), $$2 % 60, $$3 } \
-	END { printf "%-22s %3d min %02d s\n", "all parts", int(all / 60), all % 60 }' $(PARTS)
+parts_table = awk 'function row(name, seconds, cpu, end) { printf "%-22s %3d min %02d s  %4.1f busy  %s\n", \
+		name, int(seconds / 60), seconds % 60, seconds ? cpu / seconds : 0, end } \
+	{ row($$1, $$3, $$4 + $$5, $$2); all += $$3; cpu += $$4 + $$5 } \
+	END { row("all parts", all, cpu, "") }' $(PARTS)
 
 # The last line, which names what could not run here.
 # $(call passed,target)

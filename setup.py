@@ -68,8 +68,9 @@ C_LIBRARIES: dict[str, list[str]] = {
     ],
 }
 CIMPORT = re.compile(
-    r"^\s*(?:from ([\w.]+) cimport (\([^)]*\)|[^#\n(]+)|cimport ([\w.]+))", re.MULTILINE
+    r"^\s*(?:from ([\w.]+) cimport (\([^)]*\)|[^\n(]+)|cimport ([\w.]+))", re.MULTILINE
 )
+COMMENT = re.compile(r"#.*")
 DECLARED = re.compile(r'cdef extern from "(kf_\w+)\.h"')
 INCLUDED = re.compile(r'#include "(kf_\w+)\.h"')
 
@@ -338,7 +339,7 @@ def text_of(path: Path) -> str:
 
 def cimported(text: str) -> Iterator[Path]:
     """Yield the .pxd files of this package that a text in Cython may cimport from."""
-    for package, names, whole in CIMPORT.findall(text):
+    for package, names, whole in CIMPORT.findall(COMMENT.sub("", text)):
         folder = ROOT.joinpath(*(package or whole).split("."))
         yield folder.with_suffix(".pxd")
         for name in names.strip("()").split(","):

@@ -30,6 +30,8 @@ def lazily(
     source = package if above is None else above
 
     def get(name: str) -> object:
+        if name.startswith("__"):  # Python asks each `from package import ...` for "__path__"
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
         if name not in where:
             raise _missing(package, name, hints().get(name), sys._getframe(1))
         value = getattr(import_module(f"{source}.{where[name]}"), name)

@@ -27,7 +27,7 @@ WIDE_FOLDERS = {
     "tests/corpus/hostile/reading": (43, "data: a case is a file"),
     "tests/corpus/hostile/record": (93, "data: a case is a file"),
     "tests/embedded/tls": (17, "one subject, in a matrix of stores and versions"),
-    "tests/integration/scenarios": (26, "a scenario is a file"),
+    "tests/integration/scenarios": (25, "a scenario is a file"),
     "tests/unit": (24, "mirrors the package"),
 }
 

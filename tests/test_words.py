@@ -137,7 +137,7 @@ MOST_CLASSES = 4
 COMMON_WORDS = {
     "cancel": (9, "asyncio's word for what is given up before its end"),
     "describe": (8, "a part tells its state, in words for people"),
-    "partitions": (9, "a noun: those of a topic"),
+    "partitions": (8, "a noun: those of a topic"),
     "stats": (8, "a noun: counters, as `metrics()` returns them"),
     "tick": (20, "a part of the control plane does what is due"),
     "wake": (5, "ends the sleep of a thread, or of a task"),

@@ -14,7 +14,7 @@ from kafka_fast.config import AdminSettings
 from kafka_fast.control.admin.admin_control import RunningOperation
 from kafka_fast.control.admin.operation import ONLY, Operation, OperationResults
 from kafka_fast.control.diagnosis.troubles import Reason
-from kafka_fast.errors import fresh_copy
+from kafka_fast.errors import UnsupportedEndpointType, fresh_copy
 from kafka_fast.instants import NEVER
 from kafka_fast.net.waiting.steps import InThread, Steps
 from kafka_fast.net.waiting.waits import Answer
@@ -86,6 +86,11 @@ class AdminSteps:
         return results.values[ONLY]
 
     @property
+    def uses_controllers(self) -> bool:
+        """Whether this client asks controllers in place of brokers (KIP-919)."""
+        return self._settings.uses_controllers
+
+    @property
     def client_id(self) -> str:
         """The client's, for the log."""
         return self._core.client_id
@@ -114,11 +119,17 @@ class AdminSteps:
 
         Raises:
             WakeupError: the client was closed since the call has begun.
+            UnsupportedEndpointType: this client asks controllers, and they do not answer this.
             KafkaError: as in `run_items`.
         """
         core = self._core
         core.check_lives()
         core.waits.check_closed()
+        if self.uses_controllers and not operation.at_controllers:
+            raise UnsupportedEndpointType(
+                f"{operation.name}: controllers are not asked for this, only brokers are: give "
+                "bootstrap.servers in place of bootstrap.controllers"
+            )
         answer: Answer[OperationResults[K, V]] = Answer()
         running: list[RunningOperation] = []
 

@@ -7,12 +7,13 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafka_fast.admin.admin_core import AdminCore
-from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.config import admin_settings, peek, warn_of_weakness
 from kafka_fast.logs import naming
+from kafka_fast.net.process import process_life  # noqa: F401  # registers
 
 if TYPE_CHECKING:
+    from kafka_fast.admin.admin_core import AdminCore
+    from kafka_fast.admin.admin_steps import AdminSteps
     from kafka_fast.config import AdminSettings
     from kafka_fast.net.waiting.looping import LoopDriver
 
@@ -45,6 +46,9 @@ class AdminBase(AdminCalls):
                 settings = admin_settings(config, properties)
             finally:
                 del config, properties  # a traceback that has this frame shows no secret
+            # Here: see `start_core` in producer/base.py.
+            from kafka_fast.admin.admin_steps import AdminSteps
+
             warn_of_weakness(settings.tls)
             self._core = self._make_core(settings)
         self._steps = AdminSteps(self._core, settings)

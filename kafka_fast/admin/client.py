@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.base import AdminBase
 from kafka_fast.admin.calls.acls import AclCalls
 from kafka_fast.admin.calls.client_quotas import ClientQuotaCalls
@@ -22,11 +21,11 @@ from kafka_fast.admin.calls.partitions import PartitionCalls
 from kafka_fast.admin.calls.topics import TopicCalls
 from kafka_fast.admin.calls.transactions import TransactionCalls
 from kafka_fast.admin.calls.users import UserCalls
-from kafka_fast.net.threaded_host import ThreadedHost
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
+    from kafka_fast.admin.admin_core import AdminCore
     from kafka_fast.config import AdminSettings
     from kafka_fast.config.properties import AdminProperties
 
@@ -79,6 +78,9 @@ class Admin(
 
     def _make_core(self, settings: AdminSettings) -> AdminCore:
         """Return the core; the simulation overrides this to give it another host."""
+        from kafka_fast.admin.admin_core import AdminCore
+        from kafka_fast.net.threaded_host import ThreadedHost
+
         return AdminCore(settings, self.client_id, ThreadedHost(settings))
 
     # ---- the end ----

@@ -16,16 +16,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_fast._lazy import lazily
-from kafka_fast.aio.consumer import Consumer
-from kafka_fast.aio.listener import RebalanceListener
-from kafka_fast.aio.producer import Producer
-from kafka_fast.aio.range import RecordRange, read_range
 from kafka_fast.peer_names import AIO_MODULE
 
 if TYPE_CHECKING:
     from kafka_fast.aio.admin import Admin
+    from kafka_fast.aio.consumer import Consumer
+    from kafka_fast.aio.listener import RebalanceListener
+    from kafka_fast.aio.producer import Producer
+    from kafka_fast.aio.range import RecordRange, read_range
 else:  # type checkers would take any name for one that is here
-    __getattr__, _ = lazily(__name__, {"Admin": "admin"}, lambda: AIO_MODULE)
+    _WHERE = {
+        "Admin": "admin",
+        "Consumer": "consumer",
+        "Producer": "producer",
+        "RebalanceListener": "listener",
+        "RecordRange": "range",
+        "read_range": "range",
+    }
+    __getattr__, __dir__ = lazily(__name__, _WHERE, lambda: AIO_MODULE)
 
 __all__ = [
     "Admin",

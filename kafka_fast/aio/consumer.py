@@ -14,17 +14,11 @@ from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.listener import RebalanceListener
 from kafka_fast.consumer.arguments import most_records
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
-from kafka_fast.consumer.consumer_core import ConsumerCore
-from kafka_fast.consumer.group.membership import OnCommit
-from kafka_fast.consumer.reading.commit_argument import Upto
 from kafka_fast.consumer.reading.for_statement import looping_frame
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.typed import K_co, V_co
-from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import ClientLog
-from kafka_fast.net.threaded_host import ThreadedHost
-from kafka_fast.net.waiting.looping import LoopDriver, TaskCallers
 from kafka_fast.peer_names import AIO_CONSUMER, CONSUMER_ARGUMENTS
 from kafka_fast.records._async_records import AsyncRecords
 from kafka_fast.records._consumer_record import ConsumerRecord
@@ -42,6 +36,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from kafka_fast.config.properties import ConsumerProperties
+    from kafka_fast.consumer.consumer_core import ConsumerCore
+    from kafka_fast.consumer.group.membership import OnCommit
+    from kafka_fast.consumer.reading.commit_argument import Upto
+    from kafka_fast.net.waiting.looping import LoopDriver
 
 
 class Consumer(ConsumerBase, Generic[K_co, V_co]):
@@ -77,6 +75,10 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         self._closing: asyncio.Task[None] | None = None
 
     def _make_core(self) -> ConsumerCore:
+        from kafka_fast.consumer.consumer_core import ConsumerCore
+        from kafka_fast.net.threaded_host import ThreadedHost
+        from kafka_fast.net.waiting.looping import TaskCallers
+
         host = ThreadedHost(self._settings, TaskCallers())
         core = ConsumerCore(self._settings, self.client_id, host)
         self._driver: LoopDriver = host.make_loop_driver(core.plane)
@@ -283,8 +285,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
             BrokerError: a topic may not be read, or the brokers have said for three seconds that
                 there is no such topic or partition.
         """
-        steps = self._calls.offsets_at(partitions, EARLIEST_TIMESTAMP, timeout)
-        return await self._driver.run(steps)
+        return await self._driver.run(self._calls.beginning_offsets(partitions, timeout))
 
     async def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -294,8 +295,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         Raises:
             KafkaError: as in `beginning_offsets`.
         """
-        steps = self._calls.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
-        return await self._driver.run(steps)
+        return await self._driver.run(self._calls.end_offsets(partitions, timeout))
 
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int | datetime], timeout: float | None = None

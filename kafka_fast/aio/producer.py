@@ -29,7 +29,6 @@ from kafka_fast.producer.base import (
     serialize_both,
     start_core,
 )
-from kafka_fast.producer.producer_core import ProducerCore
 from kafka_fast.producer.producer_steps import ProducerSteps
 from kafka_fast.sending._delivery import DeliveryFuture
 from kafka_fast.sending._sending import AsyncSender
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from kafka_fast.config.properties import ProducerProperties
     from kafka_fast.dataplane.produce._produce_waits import RoomWait
     from kafka_fast.errors import DeliveryError
+    from kafka_fast.producer.producer_core import ProducerCore
 
 T = TypeVar("T")
 

@@ -16,6 +16,9 @@ from kafka_fast.errors import ConfigError
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 
+_ADDRESSES = {"bootstrap": "bootstrap.servers", "controllers": "bootstrap.controllers"}
+"""The options that say whom to ask, each in place of the other."""
+
 _OF_BYTES = ("key.serializer", "value.serializer", "key.deserializer", "value.deserializer")
 """What a file may have for other programs: the commands read and write the records' own bytes."""
 
@@ -60,6 +63,13 @@ def add_connection(
         metavar="HOST:PORT",
         help=f"brokers, with commas (default {DEFAULT_BOOTSTRAP})",
     )
+    if client == "admin":
+        parser.add_argument(
+            "--controllers",
+            metavar="HOST:PORT",
+            help="controllers of the quorum, with commas, in place of brokers; few commands can "
+            "ask them",
+        )
     noun = "admin client" if client == "admin" else client
     whose = f"the {noun} (kafka-fast config --client {client} lists them)"
     add_properties(parser, whose, takes_settings=takes_settings)
@@ -109,11 +119,18 @@ def configuration(args: argparse.Namespace, client: str) -> dict[str, object]:
         OSError: a file cannot be read.
     """
     config = properties(args, client)
-    if args.bootstrap is not None:
-        if any(value != args.bootstrap for value in _given(args, "bootstrap.servers")):
-            raise ConfigError("bootstrap.servers is given twice: by --bootstrap and by -X")
-        config = _replaced(config, {"bootstrap.servers": args.bootstrap})
-    elif not is_given(config, "bootstrap.servers"):
+    addresses = {name: getattr(args, option, None) for option, name in _ADDRESSES.items()}
+    for option, name in _ADDRESSES.items():
+        whom = addresses[name]
+        if whom is None:
+            continue
+        if any(value != whom for value in _given(args, name)):
+            raise ConfigError(f"{name} is given twice: by --{option} and by -X")
+        config = _replaced(config, {name: whom})
+        for other, also in addresses.items():  # the file's, in place of which this is given
+            if other != name and also is None and not _given(args, other):
+                config = {key: config[key] for key in config if canonical(key) != other}
+    if not any(is_given(config, name) for name in addresses):
         config["bootstrap.servers"] = DEFAULT_BOOTSTRAP
     return secured(args, config)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from kafka_fast.cli.kcat import MODES, command_of, is_kcat, kcat_options
+
 _OF_OTHER_GROUPS: Mapping[str, str] = {
     "--list": "groups list",
     "--describe": "groups describe",
@@ -44,6 +46,7 @@ SCRIPTS: Mapping[str, Mapping[str, str]] = {
         "--state": "groups describe",
         "--describe": "groups lag",
         "--reset-offsets": "groups reset",
+        "--delete-offsets": "groups delete-offsets",
         "--delete": "groups delete",
         "": "groups --help",
     },
@@ -66,9 +69,18 @@ SCRIPTS: Mapping[str, Mapping[str, str]] = {
         "": "reassign --help",
     },
     "kafka-log-dirs": {"": "cluster log-dirs"},
-    "kafka-metadata-quorum": {"": "cluster quorum"},
-    "kafka-features": {"": "cluster features"},
-    "kafka-cluster": {"": "cluster"},
+    "kafka-metadata-quorum": {
+        "add-controller": "cluster add-voter",
+        "remove-controller": "cluster remove-voter",
+        "": "cluster quorum",
+    },
+    "kafka-features": {
+        "upgrade": "cluster upgrade",
+        "downgrade": "cluster downgrade",
+        "disable": "cluster disable",
+        "": "cluster features",
+    },
+    "kafka-cluster": {"unregister": "cluster unregister-broker", "": "cluster"},
     "kafka-delegation-tokens": {
         "--create": "tokens create",
         "--renew": "tokens renew",
@@ -77,7 +89,12 @@ SCRIPTS: Mapping[str, Mapping[str, str]] = {
         "": "tokens --help",
     },
     "kafka-broker-api-versions": {"": "check"},
-    "kcat": {"-C": "consume", "-P": "produce", "-L": "topics describe", "": "--help"},
+    "kafka-client-metrics": {
+        "--alter": "configs alter client-metrics",
+        "--delete": "configs alter client-metrics",
+        "": "configs describe client-metrics",
+    },
+    "kcat": {**MODES, "": "--help"},
 }
 """Script -> option that says what it does -> command; "": if there is none of these options.
 
@@ -114,7 +131,8 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "--start-offset": "--start-offset ",
         "--producer-id": "--producer-id ",
     },
-    "groups reset": {"--group": "", "--topic": "--topic "},
+    "groups delete-offsets": {"--group": "", "--topic": "--topic "},
+    "groups reset": {"--group": "", "--topic": "--topic ", "--from-file": "--plan "},
     "consume": {"--topic": "", "-t": "", "--group": "-g "},
     "elect": {"--topic": "--topic "},
     "reassign run": _OF_PLANS,
@@ -124,6 +142,11 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     "cluster log-dirs": {},
     "cluster quorum": {},
     "cluster features": {},
+    **{f"cluster {verb}": {"--feature": ""} for verb in ("upgrade", "downgrade", "disable")},
+    "cluster add-voter": {},
+    "cluster remove-voter": {"--controller-id": "", "--controller-directory-id": "--directory "},
+    "cluster unregister-broker": {"--id": "", "-i": ""},
+    **{f"configs {verb} client-metrics": {"--name": ""} for verb in ("describe", "alter")},
     "acls list": _OF_ACLS,
     "acls create": _OF_ACLS,
     "acls delete": _OF_ACLS,
@@ -131,9 +154,13 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
 }
 """Command -> option whose value it takes, too -> what stands before the value there."""
 
-_SERVERS = {"--bootstrap-server": "-b ", "-b": "-b "}
+_SERVERS = {
+    "--bootstrap-server": "-b ",
+    "-b": "-b ",
+    "--bootstrap-controller": "-X bootstrap.controllers=",
+}
 
-_PLAIN = re.compile(r"[\w.,:\-\[\]]+")
+_PLAIN = re.compile(r"[\w.,:\-\[\]=]+")
 """What needs no quotes, and so can be shown as it is."""
 
 
@@ -142,20 +169,29 @@ def hint(argv: Sequence[str]) -> str | None:
 
     Args:
         argv: the arguments of `kafka-fast`, which may begin with the name of a script, or with
-            kcat's -C, -P or -L.
+            an option of kcat.
     """
     if not argv:
         return None
     script = argv[0].rpartition("/")[2].removesuffix(".sh").removesuffix(".bat")
     script, options = _SAME_AS.get(script, script), argv[1:]
-    if argv[0] in SCRIPTS["kcat"] and argv[0]:
-        script, options = "kcat", argv
+    if script == "kcat":
+        command = command_of(options) or "--help"
+        return f"{argv[0]} is another tool: use kafka-fast {command}"
+    if is_kcat(argv):
+        command = command_of(argv) or "consume --help"
+        return f"kcat {argv[0]} is another tool: use kafka-fast {command}"
+    if script in ("consume", "produce"):
+        names, ours = kcat_options(script, options)
+        if names:
+            use = f": use {' '.join(ours)}" if ours else f", see kafka-fast {script} --help"
+            return f"{', '.join(names)} of kcat is not known here{use}"
+        return None
     if script not in SCRIPTS:
         return None
     commands = SCRIPTS[script]
     command = next((commands[option] for option in commands if option in options), commands[""])
-    named = f"{script} {argv[0]}" if script == "kcat" and options is argv else argv[0]
-    return f"{named} is another tool: use kafka-fast {command}{_arguments(command, options)}"
+    return f"{argv[0]} is another tool: use kafka-fast {command}{_arguments(command, options)}"
 
 
 def _arguments(command: str, options: Sequence[str]) -> str:

@@ -63,18 +63,23 @@ def _run(args: argparse.Namespace) -> int:
     """Run the command of the arguments and turn errors into a status."""
     run: Callable[[argparse.Namespace], int] = args.run
     try:
-        status = run(args)
+        try:
+            status = run(args)
+        except BrokenPipeError:
+            raise
+        except (KafkaError, OSError) as error:
+            is_misuse = isinstance(error, (ConfigError, UsageError, MissingPackageError))
+            status = _fail(error, MISUSED if is_misuse else FAILED)
+            _show_failure(error, getattr(args, "output", None))
         if sys.stdout is not None:  # None if the parent process closed it
             sys.stdout.flush()
         return status
-    except (ConfigError, UsageError, MissingPackageError) as error:
-        return _fail(error, MISUSED)
     except BrokenPipeError:
         # The reader of our output has left (`kafka-fast config | head`). The interpreter's own
         # flush at exit must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except (KafkaError, OSError) as error:
+    except OSError as error:  # standard output takes nothing any more: its disk is full
         return _fail(error, FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -83,6 +88,14 @@ def _run(args: argparse.Namespace) -> int:
 def _fail(error: BaseException, status: int) -> int:
     say(_sentence(error))
     return status
+
+
+def _show_failure(error: Exception, form: str | None) -> None:
+    """Give programs that asked for an object one with the error."""
+    if form is not None and sys.stdout is not None:
+        from kafka_fast.cli.showing.reports import show_failure
+
+        show_failure(error, _sentence(error), form)
 
 
 def _sentence(error: BaseException) -> str:

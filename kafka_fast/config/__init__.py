@@ -34,6 +34,7 @@ from kafka_fast.config._settings import (
     ProducerSettings,
     producer_settings,
 )
+from kafka_fast.config._values import why_unsendable
 from kafka_fast.config.security._resolve_security import warn_of_weakness
 from kafka_fast.config.security._security_settings import (
     OidcSettings,
@@ -93,4 +94,5 @@ __all__ = [
     "reference_page",
     "shown",
     "warn_of_weakness",
+    "why_unsendable",
 ]

@@ -1,4 +1,4 @@
-"""`bootstrap.servers`: what a user may write there, as host and port."""
+"""`bootstrap.servers` and the like: what a user may write there, as host and port."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ _ENTRY = re.compile(
 )
 
 
+SERVERS = "bootstrap.servers"
+
+
 class Address(NamedTuple):
     """Where a broker listens."""
 
@@ -30,7 +33,7 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def parse_address(entry: str) -> Address:
+def parse_address(entry: str, label: str = SERVERS) -> Address:
     """Return the address that one entry of `bootstrap.servers` means.
 
     Raises:
@@ -38,24 +41,21 @@ def parse_address(entry: str) -> Address:
     """
     match = _ENTRY.fullmatch(entry.strip())
     if match is None:
-        raise ConfigError(
-            f"bootstrap.servers: {entry!r} is not host:port (IPv6 addresses go in brackets)"
-        )
+        raise ConfigError(f"{label}: {entry!r} is not host:port (IPv6 addresses go in brackets)")
     # As in Java, a protocol before the address says nothing: security.protocol does.
     if (match["scheme"] or PROTOCOLS[0]).upper() not in PROTOCOLS:
-        raise ConfigError(
-            f"bootstrap.servers: {entry!r}: the protocol is none of {', '.join(PROTOCOLS)}"
-        )
+        raise ConfigError(f"{label}: {entry!r}: the protocol is none of {', '.join(PROTOCOLS)}")
     port = int(match["port"] or DEFAULT_PORT)
     if not 0 < port < 65536:
-        raise ConfigError(f"bootstrap.servers: {entry!r}: port {port} is not in 1..65535")
+        raise ConfigError(f"{label}: {entry!r}: port {port} is not in 1..65535")
     return Address(match["bracketed"] or match["host"], port)
 
 
-def parse_addresses(value: object) -> tuple[Address, ...]:
+def parse_addresses(value: object, label: str = SERVERS) -> tuple[Address, ...]:
     """Return the addresses in a comma-separated string, or in an iterable of strings, in order.
 
-    A pair (host, port) among the entries is taken as it is; entries named twice count once.
+    A pair (host, port) among the entries is taken as it is; entries named twice count once. Errors
+    name the property by its label.
     """
     entries: Iterable[object]
     if isinstance(value, str):
@@ -63,18 +63,16 @@ def parse_addresses(value: object) -> tuple[Address, ...]:
     elif isinstance(value, Iterable) and not isinstance(value, bytes | bytearray):
         entries = value
     else:
-        raise ConfigError(
-            f"bootstrap.servers: expected a string or a list of strings, not {value!r}"
-        )
+        raise ConfigError(f"{label}: expected a string or a list of strings, not {value!r}")
     addresses: dict[Address, None] = {}
     for entry in entries:
         if isinstance(entry, str):
-            addresses[parse_address(entry)] = None
+            addresses[parse_address(entry, label)] = None
         elif isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
             host = f"[{entry[0]}]" if ":" in entry[0] else entry[0]
-            addresses[parse_address(f"{host}:{entry[1]}")] = None
+            addresses[parse_address(f"{host}:{entry[1]}", label)] = None
         else:
-            raise ConfigError(f"bootstrap.servers: {entry!r} is not host:port")
+            raise ConfigError(f"{label}: {entry!r} is not host:port")
     if not addresses:
-        raise ConfigError("bootstrap.servers: no address in it")
+        raise ConfigError(f"{label}: no address in it")
     return tuple(addresses)

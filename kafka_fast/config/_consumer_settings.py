@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from kafka_fast.config._key import CONSUMER
 from kafka_fast.config._settings import CommonSettings, Seconds, check_required, resolve_backoff
+from kafka_fast.config._values import why_unsendable
 from kafka_fast.config.security._resolve_security import resolve_security
 from kafka_fast.config.spelling._normalize import Config, normalize
 from kafka_fast.errors import ConfigError
@@ -161,6 +162,9 @@ def _check_names(assignors: Iterable[object]) -> None:
         name = assignor if isinstance(assignor, str) else getattr(assignor, "name", None)
         if not isinstance(name, str) or not name:
             raise ConfigError(f"partition.assignment.strategy: {assignor!r} has no name")
+        problem = why_unsendable(name)
+        if problem is not None:
+            raise ConfigError(f"partition.assignment.strategy: the name of an assignor: {problem}")
         if name in seen:
             raise ConfigError(f"partition.assignment.strategy: two assignors are called {name!r}")
         seen.add(name)

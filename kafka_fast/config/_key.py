@@ -1,7 +1,7 @@
 """What the configuration table is made of: one `Key` says all there is to know of one property.
 
-The tables `_common`, `_producer`, `_consumer` and `_security` are lists of these; the normaliser,
-the settings classes and the reference page read nothing else.
+The tables `_common`, `_producer`, `_consumer`, `_admin` and `_security` are lists of these; the
+normaliser, the settings classes and the reference page read nothing else.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from kafka_fast.config._admin import ADMIN_ONLY
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
-from kafka_fast.config._key import EVERY_CLIENT, Key, ValueKind
+from kafka_fast.config._key import EVERY_CLIENT, Key
 from kafka_fast.config._producer import PRODUCER_ONLY
 from kafka_fast.config._values import describe_range
 from kafka_fast.config.security._security import SECURITY
@@ -94,6 +95,7 @@ _SECTIONS = (
     ("All clients", COMMON),
     ("Producer", PRODUCER_ONLY),
     ("Consumer", CONSUMER_ONLY),
+    ("Admin", ADMIN_ONLY),
     ("Security", SECURITY),
 )
 
@@ -239,7 +241,7 @@ def _value(key: Key, value: object) -> str:
     written = as_written(key, value)
     if written:
         return _code(written)
-    return "none, must be given" if key.kind is ValueKind.ADDRESSES else "none"
+    return "none, must be given" if key.name == "bootstrap.servers" else "none"
 
 
 def _code(text: str) -> str:

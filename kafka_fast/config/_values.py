@@ -26,12 +26,13 @@ FOR_BROKERS = frozenset(
         "group.id",
         "group.instance.id",
         "group.remote.assignor",
+        "transactional.id",
     }
 )
 """Texts that stand in requests."""
 
 LONGEST_TEXT = 2**15 - 1
-"""Bytes of a text that brokers read."""
+"""Bytes of a text that brokers read. Of a longer one they close the connection."""
 
 _JAVA_PACKAGE = "org.apache.kafka."
 
@@ -154,23 +155,24 @@ def _string(key: Key, label: str, value: object) -> str:
     if not isinstance(value, str):
         raise _wrong_type(key, label, value)
     text = value.strip()
-    if key.name in FOR_BROKERS:
-        _check_can_be_sent(label, text)
+    problem = why_unsendable(text) if key.name in FOR_BROKERS else None
+    if problem is not None:
+        raise ConfigError(f"{label}: {problem}")
     return _choice(key, label, text)
 
 
-def _check_can_be_sent(label: str, text: str) -> None:
-    """Refuse what would raise where requests are framed, and end the client.
+def why_unsendable(text: str) -> str | None:
+    """Return why brokers cannot get a text; None: they can.
 
-    Raises:
-        ConfigError: brokers cannot get the text.
+    What they cannot get would raise where requests are framed, and end the client.
     """
     try:
-        size = len(text.encode())
+        length = len(text.encode())
     except UnicodeEncodeError:
-        raise ConfigError(f"{label}: {text!r} cannot be written in UTF-8") from None
-    if size > LONGEST_TEXT:
-        raise ConfigError(f"{label}: expected at most {LONGEST_TEXT} bytes, not {size}")
+        return f"{text!r} cannot be written in UTF-8"
+    if length > LONGEST_TEXT:
+        return f"{text[:20]!r}… has {length} bytes, and may have {LONGEST_TEXT}"
+    return None
 
 
 def _secret(key: Key, label: str, value: object) -> Secret:
@@ -219,7 +221,7 @@ def _simple_name(text: str) -> str:
 
 
 def _addresses(key: Key, label: str, value: object) -> object:
-    return parse_addresses(value)
+    return parse_addresses(value, key.name)
 
 
 def _serializer(key: Key, label: str, value: object) -> object:

@@ -214,4 +214,5 @@ class ConsumerProperties(CommonProperties, total=False):
 class AdminProperties(CommonProperties, total=False):
     """What `Admin` takes."""
 
+    bootstrap_controllers: str | Sequence[object]
     default_api_timeout_ms: int

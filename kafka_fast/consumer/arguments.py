@@ -1,24 +1,35 @@
-"""Checks of the arguments that callers give a consumer.
+"""Checks of what callers give a consumer, beyond what all clients check (`control.arguments`).
 
-A wrong argument raises in the call that got it. Unchecked, the argument would raise in the control
-thread, where requests are framed, and end the whole client.
+Thread: the user's.
 """
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafka_fast.control.arguments import (
+    checked_integer,
+    checked_name,
+    checked_partition,
+    checked_partitions,
+    mapping_of,
+    offset_to_read,
+    several,
+)
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import UsageError
 from kafka_fast.times import query_ms
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
-MAX_PARTITION = 2**31 - 1
-MAX_OFFSET = 2**63 - 1
-NO_EPOCH = -1
+TOPIC = "the name of a topic"
+"""What it is called in errors."""
+
+LONGEST_REASON = 255
+"""Characters of a reason that a coordinator gets."""
+
+_LISTENS = ("on_partitions_assigned", "on_partitions_revoked", "on_partitions_lost")
 
 _SIGNS = frozenset(r"^$*+?()[]{}|\\")
 """What regular expressions have, and no topic's name."""
@@ -26,16 +37,15 @@ _SIGNS = frozenset(r"^$*+?()[]{}|\\")
 
 def topic_name(given: object) -> str:
     """Return the name of a topic."""
-    if not isinstance(given, str):
-        raise TypeError(f"the name of a topic is a str, not {given!r}")
-    if not given or given.isspace():
+    name = checked_name(given, TOPIC)
+    if not name or name.isspace():
         raise UsageError("the name of a topic must not be empty")
-    if is_pattern(given):
+    if is_pattern(name):
         raise UsageError(
-            f"{given!r} is no name of a topic; subscribe(pattern={_pattern_meant(given)!r}) reads "
+            f"{name!r} is no name of a topic; subscribe(pattern={_pattern_meant(name)!r}) reads "
             "the topics whose whole names match"
         )
-    return given
+    return name
 
 
 def is_pattern(name: str) -> bool:
@@ -60,7 +70,7 @@ def topic_names(given: Iterable[str]) -> frozenset[str]:
     if isinstance(given, re.Pattern):
         raise TypeError(f"topics go by name; a pattern is given as pattern={given!r}")
     return frozenset(
-        map(topic_name, [given] if isinstance(given, str) else _several(given, "topics"))
+        map(topic_name, [given] if isinstance(given, str) else several(given, "topics"))
     )
 
 
@@ -82,7 +92,7 @@ def subscription(
     if isinstance(pattern, str) and broker_side:
         if not pattern:
             raise UsageError("an empty pattern matches no topic")
-        return Subscription(regex=pattern)
+        return Subscription(regex=checked_name(pattern, "a pattern"))
     return Subscription(pattern=_compiled(pattern))
 
 
@@ -102,24 +112,24 @@ def _compiled(pattern: Any) -> re.Pattern[str]:
 
 def topic_partition(given: Any) -> TopicPartition:
     """Return a partition as a TopicPartition; any tuple of topic and number will do."""
-    if not isinstance(given, tuple) or len(given) != 2:
-        raise TypeError(f"a partition is a TopicPartition(topic, number), not {given!r}")
-    topic, number = topic_name(given[0]), _integer(given[1], "the number of a partition")
-    if not 0 <= number <= MAX_PARTITION:
-        raise UsageError(f"{number} is no number of a partition of {topic!r}")
-    return TopicPartition(topic, number)
+    partition = checked_partition(given)
+    topic_name(partition.topic)
+    return partition
 
 
 def topic_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
     """Return partitions in their order, without duplicates."""
     if isinstance(given, TopicPartition):
-        raise TypeError(f"partitions come in a list or the like: [{given!r}]")
+        raise TypeError(f"partitions are a list or a set: [{given!r}]")
     if isinstance(given, str):
         raise TypeError(
             f"partitions are wanted, not the topic {given!r}: [TopicPartition({given!r}, 0)]; "
             "subscribe() takes topics"
         )
-    return list(dict.fromkeys(map(topic_partition, _several(given, "partitions"))))
+    own = list(dict.fromkeys(checked_partitions(several(given, "partitions"))))
+    for topic in dict.fromkeys(partition.topic for partition in own):
+        topic_name(topic)
+    return own
 
 
 def one_by_one(
@@ -139,20 +149,6 @@ def one_by_one(
     return partitions
 
 
-def offset_to_read(given: object, partition: TopicPartition) -> OffsetAndMetadata:
-    """Return the offset of the record to read next, with its leader epoch and metadata."""
-    at = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)  # type: ignore[arg-type]
-    offset = _integer(at.offset, f"an offset of {partition}")
-    epoch = _integer(at.leader_epoch, f"a leader epoch of {partition}")
-    if not 0 <= offset <= MAX_OFFSET:
-        raise UsageError(f"{offset} is no offset of {partition}")
-    if not NO_EPOCH <= epoch <= MAX_PARTITION:
-        raise UsageError(f"{epoch} is no leader epoch of {partition}")
-    if not isinstance(at.metadata, str):
-        raise TypeError(f"the note beside an offset of {partition} is a str, not {at.metadata!r}")
-    return OffsetAndMetadata(offset, epoch, at.metadata)
-
-
 def offsets_to_read(
     given: Mapping[TopicPartition, int | OffsetAndMetadata],
 ) -> dict[TopicPartition, OffsetAndMetadata]:
@@ -163,9 +159,8 @@ def offsets_to_read(
 
 def times_by_partition(given: Mapping[TopicPartition, Any]) -> dict[TopicPartition, int]:
     """Return the times at which records are looked for, in Unix ms."""
-    if not isinstance(given, Mapping):
-        raise TypeError(f"times come in a mapping, {{TopicPartition(...): time}}, not {given!r}")
-    own = ((topic_partition(partition), time) for partition, time in given.items())
+    times = mapping_of(given, "times by partition")
+    own = ((topic_partition(partition), time) for partition, time in times.items())
     return {partition: unix_ms(time, partition) for partition, time in own}
 
 
@@ -176,9 +171,25 @@ def on_commit(given: Any) -> Any:
     return given
 
 
+def rebalance_listener(given: Any) -> Any:
+    """Return what hears of rebalances, or None."""
+    if given is None:
+        return None
+    missing = [name for name in _LISTENS if not callable(getattr(given, name, None))]
+    if isinstance(given, type) or missing:
+        lacks = f": it has no {missing[0]}" if missing else ", which is a class"
+        raise TypeError(f"a listener is a RebalanceListener, not {given!r}{lacks}")
+    return given
+
+
+def rebalance_reason(given: Any) -> str:
+    """Return why a group is to share out its partitions again, as much of it as Java sends."""
+    return checked_name(given[:LONGEST_REASON] if isinstance(given, str) else given, "the reason")
+
+
 def most_records(given: Any) -> int:
     """Return how many records a call may bring."""
-    most = _integer(given, "max_records")
+    most = checked_integer(given, "max_records")
     if most < 1:
         raise UsageError(f"max_records must be at least 1, not {most}")
     return most
@@ -187,16 +198,3 @@ def most_records(given: Any) -> int:
 def unix_ms(given: object, what: object = "") -> int:
     """Return a time at which records are looked for, in Unix ms. Messages name `what`."""
     return query_ms(given, f"a time of {what}" if what else "a time")
-
-
-def _several(values: Iterable[Any], what: str) -> Iterable[Any]:
-    if not isinstance(values, Iterable):
-        raise TypeError(f"{what} come in a list or the like, not as {values!r}")
-    return values
-
-
-def _integer(value: Any, what: str) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{what} is an int, not {value!r}") from None

@@ -11,25 +11,26 @@ from typing import TYPE_CHECKING, Any
 from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, peek, warn_of_weakness
 from kafka_fast.consumer.arguments import (
     most_records,
-    offset_to_read,
     one_by_one,
+    rebalance_listener,
+    rebalance_reason,
     subscription,
     topic_partitions,
     unix_ms,
 )
-from kafka_fast.consumer.caller_lock import CallerLock
-from kafka_fast.consumer.calls import ConsumerCalls
-from kafka_fast.consumer.consumer_core import ConsumerCore
-from kafka_fast.consumer.consumer_steps import ConsumerSteps
-from kafka_fast.consumer.group.rebalances import HearsOfRebalances
-from kafka_fast.consumer.reading.record_handover import RecordHandover
+from kafka_fast.control.arguments import offset_to_read
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import count_of, naming
+from kafka_fast.net.process import process_life  # noqa: F401  # registers
 from kafka_fast.times import timeout_seconds
 from kafka_fast.types import GroupMetadata, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from kafka_fast.consumer.consumer_core import ConsumerCore
+    from kafka_fast.consumer.group.rebalances import HearsOfRebalances
+    from kafka_fast.consumer.reading.record_handover import RecordHandover
 
 ITERATION_WAIT = 1.0
 """Seconds that one step of an iteration waits; the iteration repeats such steps without end."""
@@ -57,6 +58,11 @@ class ConsumerBase:
                 self._settings = consumer_settings(config, properties)
             finally:
                 del config, properties  # a traceback that has this frame shows no secret
+            # Here: see `start_core` in producer/base.py.
+            from kafka_fast.consumer.caller_lock import CallerLock
+            from kafka_fast.consumer.calls import ConsumerCalls
+            from kafka_fast.consumer.consumer_steps import ConsumerSteps
+
             warn_of_weakness(self._settings.tls)
             self._core = self._make_core()
         self._reading = self._core.reading
@@ -86,6 +92,7 @@ class ConsumerBase:
     ) -> bool:
         """Do what `subscribe` says; False: the call means `unsubscribe`, and nothing was done."""
         with self._caller_lock:
+            rebalance_listener(listener)
             by_broker = self._settings.group_protocol == CONSUMER_PROTOCOL
             new_subscription = subscription(topics, pattern, broker_side=by_broker)
             if new_subscription is None:
@@ -240,10 +247,15 @@ class ConsumerBase:
             )
 
     def enforce_rebalance(self, reason: str = "the user asked for it") -> None:
-        """Have the group share out its partitions again, in a later poll."""
+        """Have the group share out its partitions again, in a later poll.
+
+        Args:
+            reason: for the log of the coordinator, which gets its first 255 characters.
+        """
+        text = rebalance_reason(reason)
         with self._caller_lock:
             member = self._membership.group.member
-            self._core.call(lambda now: member.rejoin(reason, now))
+            self._core.call(lambda now: member.rejoin(text, now))
 
     def metrics(self) -> dict[str, Any]:
         """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances.

@@ -28,7 +28,7 @@ from kafka_fast.consumer.consumer_steps import ConsumerSteps
 from kafka_fast.consumer.group.membership import OnCommit
 from kafka_fast.consumer.reading.commit_argument import Upto, offsets_of
 from kafka_fast.control.consumer.lookup import Found
-from kafka_fast.control.consumer.offsets import LATEST_TIMESTAMP
+from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import ClientLog
 from kafka_fast.net.waiting.steps import Invoke, Steps
@@ -145,6 +145,18 @@ class ConsumerCalls:
         with self._caller_lock:
             requested = None if partitions is None else topic_partitions(partitions)
             return (yield from self._core.queries.committed(requested, self.deadline(timeout)))
+
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None
+    ) -> Steps[dict[TopicPartition, int]]:
+        """Return the first offset of each partition."""
+        return self.offsets_at(partitions, EARLIEST_TIMESTAMP, timeout)
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None
+    ) -> Steps[dict[TopicPartition, int]]:
+        """Return the end of each partition; with read_committed, its last stable offset."""
+        return self.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
 
     def offsets_at(
         self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None

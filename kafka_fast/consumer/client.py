@@ -12,16 +12,11 @@ from typing import TYPE_CHECKING, Generic
 from kafka_fast._hints import hint_at_names
 from kafka_fast.consumer.arguments import most_records
 from kafka_fast.consumer.base import ITERATION_WAIT, ConsumerBase
-from kafka_fast.consumer.consumer_core import ConsumerCore
-from kafka_fast.consumer.group.membership import OnCommit
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.reading.batches import Batches
-from kafka_fast.consumer.reading.commit_argument import Upto
 from kafka_fast.consumer.reading.for_statement import looping_frame
 from kafka_fast.consumer.reading.record_handover import RecordHandover
 from kafka_fast.consumer.typed import K_co, V_co
-from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
-from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.peer_names import CONSUMER, CONSUMER_ARGUMENTS
 from kafka_fast.records._blocking_records import BlockingRecords
 from kafka_fast.records._consumer_record import ConsumerRecord
@@ -39,6 +34,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from kafka_fast.config.properties import ConsumerProperties
+    from kafka_fast.consumer.consumer_core import ConsumerCore
+    from kafka_fast.consumer.group.membership import OnCommit
+    from kafka_fast.consumer.reading.commit_argument import Upto
 
 
 class Consumer(ConsumerBase, Generic[K_co, V_co]):
@@ -70,6 +68,9 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
 
     def _make_core(self) -> ConsumerCore:
         """Return the core; the simulation overrides this to give it another host."""
+        from kafka_fast.consumer.consumer_core import ConsumerCore
+        from kafka_fast.net.threaded_host import ThreadedHost
+
         return ConsumerCore(self._settings, self.client_id, ThreadedHost(self._settings))
 
     # ---- subscription ----
@@ -241,8 +242,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
             BrokerError: a topic may not be read, or the brokers have said for three seconds that
                 there is no such topic or partition.
         """
-        steps = self._calls.offsets_at(partitions, EARLIEST_TIMESTAMP, timeout)
-        return self._core.driver.run(steps)
+        return self._core.driver.run(self._calls.beginning_offsets(partitions, timeout))
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -252,8 +252,7 @@ class Consumer(ConsumerBase, Generic[K_co, V_co]):
         Raises:
             KafkaError: as in `beginning_offsets`.
         """
-        steps = self._calls.offsets_at(partitions, LATEST_TIMESTAMP, timeout)
-        return self._core.driver.run(steps)
+        return self._core.driver.run(self._calls.end_offsets(partitions, timeout))
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int | datetime], timeout: float | None = None

@@ -19,7 +19,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.connections.backoff import Backoff
@@ -94,7 +94,7 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
         )
         self.links = self.connections.links
         self.requester = Requester(settings, self.cluster, self.connections, random)
-        self.discovery = Discovery(
+        self.discovery = self._discovery_class(settings)(
             settings,
             self.cluster,
             self.connections,
@@ -124,6 +124,10 @@ class ClientControl(ABC, Generic[S_co, CommandT, EventT]):
         self._now = 0.0  # of the last tick or event
 
     # ---- what a client's own parts do ----
+
+    def _discovery_class(self, settings: Any) -> type[Discovery]:
+        """Return what keeps the picture of the cluster fresh, for a client with these settings."""
+        return Discovery
 
     @abstractmethod
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:

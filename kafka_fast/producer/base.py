@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_fast.config import ProducerSettings, peek, producer_settings, warn_of_weakness
 from kafka_fast.errors import DeliveryError, KafkaError
 from kafka_fast.logs import UNLIMITED, ClientLog, naming
-from kafka_fast.net.threaded_host import ThreadedHost
-from kafka_fast.producer.loss_log import watch_losses
-from kafka_fast.producer.producer_core import ProducerCore
+from kafka_fast.net.process import process_life  # noqa: F401  # registers
 from kafka_fast.serialization import serialize
 from kafka_fast.types import RecordMetadata
+
+if TYPE_CHECKING:
+    from kafka_fast.net.threaded_host import ThreadedHost
+    from kafka_fast.producer.producer_core import ProducerCore
 
 OnDelivery = Callable[[DeliveryError | None, RecordMetadata], object]
 """Called as `(error, metadata)`; with an error, the metadata's offset is -1."""
@@ -75,6 +77,12 @@ def start_core(
         finally:
             del config, properties  # a traceback that has this frame shows no secret
         delivery_callback(on_delivery)
+        # Here, as in the other kinds of clients: the planes are half of the import, and a program
+        # that only names a client's class does not need them.
+        from kafka_fast.net.threaded_host import ThreadedHost
+        from kafka_fast.producer.loss_log import watch_losses
+        from kafka_fast.producer.producer_core import ProducerCore
+
         warn_of_weakness(settings.tls)
         host = ThreadedHost(settings)
         core = ProducerCore(settings, client_id, host)

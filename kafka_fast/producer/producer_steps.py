@@ -9,10 +9,14 @@ Thread: the caller's.
 
 from __future__ import annotations
 
-from kafka_fast.dataplane.produce._produce_waits import RoomWait
+from typing import TYPE_CHECKING
+
 from kafka_fast.instants import NEVER
 from kafka_fast.net.waiting.steps import InThread, Steps, Wait
-from kafka_fast.producer.producer_core import ProducerCore
+
+if TYPE_CHECKING:
+    from kafka_fast.dataplane.produce._produce_waits import RoomWait
+    from kafka_fast.producer.producer_core import ProducerCore
 
 
 class ProducerSteps:

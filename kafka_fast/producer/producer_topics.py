@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafka_fast.control.arguments import checked_name
 from kafka_fast.control.diagnosis.troubles import timeout_error
 from kafka_fast.control.producer.producer_control import ProducerControl
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.errors import KafkaTimeoutError, UsageError
+from kafka_fast.errors import InvalidTopicException, KafkaTimeoutError, UsageError
 from kafka_fast.logs import Waiting, in_seconds
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
@@ -48,14 +49,21 @@ class ProducerTopics(TopicWaits):
             KafkaTimeoutError: the topic had no queues within max.block.ms.
             BrokerError: the topic cannot be used.
             AuthenticationError, TlsError: brokers refuse this client.
+            InvalidTopicException: there can be no such topic.
             UsageError: the producer does not run any more, or a delivery callback would wait.
         """
         yield from self._await(topic, lambda: self._queues.partition_count(topic))
 
     def ask_for(self, topic: str) -> None:
-        """Have the control thread find a topic's partitions; wait for nothing."""
+        """Have the control thread find a topic's partitions; wait for nothing.
+
+        Raises:
+            InvalidTopicException: there can be no such topic.
+            UsageError: the producer does not run any more.
+        """
         if self._queues.refuses:
             self._queues.raise_refusal()
+        _check_sendable(topic)
         self._want(topic)
 
     def partitions(self, topic: str) -> Steps[list[PartitionInfo]]:
@@ -86,6 +94,7 @@ class ProducerTopics(TopicWaits):
                 f"the producer's own thread must not wait for metadata of topic {topic!r}: it "
                 "would wait for itself"
             )
+        _check_sendable(topic)
         yield from self.await_topic(topic, self._host.now() + self._max_block, is_known)
 
     def _want(self, topic: str) -> None:
@@ -107,3 +116,15 @@ class ProducerTopics(TopicWaits):
     def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting:
         text = self._view.describe_topic_wait(topic, now, began)
         return Waiting(f"{text}; waiting up to max.block.ms ({in_seconds(self._max_block)})")
+
+
+def _check_sendable(topic: str) -> None:
+    """Refuse, as a broker would, a name that no request can carry.
+
+    Raises:
+        InvalidTopicException: there can be no such topic.
+    """
+    try:
+        checked_name(topic, "the name of a topic")
+    except UsageError as error:
+        raise InvalidTopicException(str(error)) from None

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_fast.errors import ConfigError, CorruptBatchError
-from kafka_fast.record import _compress, fallback
+from kafka_fast.record import _compress
 from kafka_fast.record.types import Codec
 
 if TYPE_CHECKING:
@@ -52,9 +52,15 @@ def codecs_available() -> dict[str, str | None]:
     implementations: dict[str, str | None] = {}
     for codec in Codec:
         if codec is not Codec.NONE:
-            by = "package" if codec not in _NATIVE and fallback.available(codec) else None
-            implementations[codec.name.lower()] = "native" if codec in _NATIVE else by
+            by = "native" if codec in _NATIVE else _package_of(codec)
+            implementations[codec.name.lower()] = by
     return implementations
+
+
+def _package_of(codec: Codec) -> str | None:
+    from kafka_fast.record import fallback  # here and below: most builds have all codecs
+
+    return "package" if fallback.available(codec) else None
 
 
 def check_level(codec: Codec, level: int | None) -> int:
@@ -93,6 +99,8 @@ def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
     plain = data if isinstance(data, bytes) else bytes(memoryview(data))
     if codec is Codec.NONE:
         return plain
+    from kafka_fast.record import fallback
+
     return fallback.compress(codec, plain, level)
 
 
@@ -136,6 +144,8 @@ def unpack(codec: Codec, view: memoryview, limit: int, magic: int) -> _compress.
         return plain
     if codec is Codec.LZ4 and magic == 0:
         view = memoryview(_mend_lz4_header(view))
+    from kafka_fast.record import fallback
+
     fallback.decompress(codec, view, plain)
     return plain
 

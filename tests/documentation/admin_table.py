@@ -41,7 +41,7 @@ def entries() -> list[str]:
     """Return the lines of the list: each call with its APIs, what it needs, and since when."""
     items = dict.fromkeys(
         f"* `{kind.name}`: {api_name(kind.request_class.api_key)}, since {kind.since}; needs "
-        f"{kind.permission}"
+        f"{kind.permission}{'; also of controllers' if kind.at_controllers else ''}"
         for kind in operation_classes()
     )
     return [line for item in items for line in wrap(item, WIDTH, subsequent_indent="  ")]

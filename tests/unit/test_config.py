@@ -99,7 +99,7 @@ def test_what_brokers_get_can_be_sent(name: str) -> None:
     config = {"bootstrap.servers": "a:1", "group.id": "g"}
     with pytest.raises(ConfigError, match=rf"{name}: '\\udcff' cannot be written in UTF-8"):
         consumer_settings({**config, name: "\udcff"})
-    with pytest.raises(ConfigError, match=f"{name}: expected at most 32767 bytes, not 32768"):
+    with pytest.raises(ConfigError, match=f"{name}: .* has 32768 bytes, and may have 32767"):
         consumer_settings({**config, name: "x" * 2**15})
     assert consumer_settings({**config, name: "ünï"})
 

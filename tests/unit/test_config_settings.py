@@ -14,6 +14,8 @@ from kafka_fast.config import (
     Key,
     ProducerSettings,
     ValueKind,
+    admin_settings,
+    consumer_settings,
     producer_settings,
 )
 from kafka_fast.errors import ConfigError
@@ -37,6 +39,21 @@ def test_fields_are_the_table() -> None:
     producer = {key.field or key.field_name for key in supported if "producer" in key.clients}
     assert _fields(CommonSettings) == common
     assert _fields(ProducerSettings) == producer
+
+
+def test_an_admin_client_asks_brokers_or_controllers() -> None:
+    controllers = {"bootstrap.controllers": "c:9093,d"}
+    settings = admin_settings(controllers)
+    assert settings.bootstrap_servers == (("c", 9093), ("d", 9092))
+    assert settings.uses_controllers
+    assert not admin_settings(BOOTSTRAP).uses_controllers
+    with pytest.raises(ConfigError, match="takes one of them"):
+        admin_settings({**BOOTSTRAP, **controllers})
+    with pytest.raises(ConfigError, match=r"bootstrap\.servers or bootstrap\.c"):
+        admin_settings({})
+    for settings_of in (producer_settings, consumer_settings):
+        with pytest.raises(ConfigError, match=r"bootstrap\.servers is required"):
+            settings_of(controllers)
 
 
 def test_every_duration_is_there_in_seconds() -> None:

@@ -144,6 +144,7 @@ def test_an_assignor_that_is_given_twice_counts_once() -> None:
         ([Named("mine"), Named("mine")], "two assignors are called 'mine'"),
         (["range", Named("range")], "two assignors are called 'range'"),
         ([Named("")], "has no name"),
+        ([Named("\udcff")], "the name of an assignor: '\\\\udcff' cannot be written in UTF-8"),
         ([Named(None)], "has no name"),
     ],
 )

@@ -80,3 +80,45 @@ needed = {"kafka_fast.control.authentication.mechanism"}  # the type of a login'
 print(sorted(name for name in set(sys.modules) - needed if name.startswith(secure)))
 """
     assert run(program) == "[]"
+
+
+def test_names_that_are_here_load_no_hints() -> None:
+    """Regression: Python asks a module for `__path__`, and got an answer from the hints."""
+    program = "import sys; from kafka_fast.errors import KafkaError; print(*sys.modules)"
+    assert "kafka_fast.peer_errors" not in run(program).split()
+
+
+CLIENTS = [
+    f"{module}.{kind}"
+    for module in ("kafka_fast", "kafka_fast.aio")
+    for kind in ("Admin", "Consumer", "Producer")
+]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_planes_are_loaded_with_the_first_client(client: str) -> None:
+    module, _, name = client.rpartition(".")
+    loaded = run(
+        f"import sys; from {module} import {name}; "
+        "planes = 'control.client_control', 'net.threaded_host', 'net.core.client_core'; "
+        "print(*(name for name in planes if f'kafka_fast.{name}' in sys.modules))"
+    )
+    assert loaded == ""
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_at_exit_clients_end_after_functions_that_are_older_than_they(client: str) -> None:
+    module, _, name = client.rpartition(".")
+    program = f"""
+import atexit
+from {module} import {name}
+
+@atexit.register
+def last_look():
+    print(client)
+
+client = {name}(bootstrap_servers="127.0.0.1:1", client_id="younger")
+"""
+    shown = run(program)
+    assert "younger" in shown
+    assert "closed" not in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from email import message_from_string
 from email.message import Message
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -229,3 +231,68 @@ def test_libraries_are_looked_for_where_the_flags_say(build: Build, tmp_path: Pa
     probes = (tmp_path / "compiled").read_text().splitlines()
     assert len(probes) == 6, "one for each library of a codec, one for OpenSSL"
     assert all("-I/opt/a -I/opt/b c" in probe and "-L/opt/lib -l" in probe for probe in probes)
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return setup.py as a module that finds the sources of the package below `tmp_path`."""
+    spec = importlib.util.spec_from_file_location("setup_script", ROOT / "setup.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    libraries = {"kf_high": ["kf_other.c", "kf_high.c"], "kf_low": ["kf_low.c"], "kf_none": []}
+    monkeypatch.setattr(module, "C_LIBRARIES", libraries)
+    plant(tmp_path, dict.fromkeys(("kf_low.h", "kf_low.c", "kf_other.h", "kf_other.c"), ""))
+    plant(tmp_path, {"kf_high.h": "", "kf_high.c": '#include "kf_high.h"\n#include "kf_low.h"\n'})
+    return module
+
+
+def plant(root: Path, files: dict[str, str]) -> None:
+    """Write sources: C into src_c, Cython into the package."""
+    for name, text in files.items():
+        path = root / ("kafka_fast" if name.endswith((".pyx", ".pxd")) else "src_c") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+LOW = 'cdef extern from "kf_low.h":\n    int low()\n'
+HIGH = 'cdef extern from "kf_high.h":\n    int high()\n'
+
+
+@pytest.mark.parametrize(
+    ("sources", "libraries"),
+    [
+        ({"_a.pyx": "import os\n"}, []),
+        ({"_a.pyx": LOW}, ["kf_low"]),
+        ({"_a.pyx": "", "_a.pxd": LOW}, ["kf_low"]),
+        # And what the C behind its headers includes.
+        ({"_a.pyx": HIGH}, ["kf_high", "kf_low"]),
+        ({"_a.pyx": "from kafka_fast.low cimport *\n", "low.pxd": LOW}, ["kf_low"]),
+        ({"_a.pyx": "from kafka_fast cimport low\n", "low.pxd": LOW}, ["kf_low"]),
+        ({"_a.pyx": "cimport kafka_fast.low\n", "low.pxd": LOW}, ["kf_low"]),
+        (
+            {
+                "_a.pyx": "from kafka_fast.room cimport (  # why\n    other,\n    low as l,\n)\n",
+                "room/low.pxd": LOW,
+            },
+            ["kf_low"],
+        ),
+        (
+            {
+                "_a.pyx": "from kafka_fast.room cimport (\n    other,  # why (not)\n    low,\n)\n",
+                "room/low.pxd": LOW,
+            },
+            ["kf_low"],
+        ),
+        # Another extension links what it declares, and its own users call it.
+        ({"_a.pyx": "from kafka_fast._b cimport f\n", "_b.pyx": LOW, "_b.pxd": LOW}, []),
+        ({"_a.pyx": "from libc.string cimport memcpy\n"}, []),
+    ],
+)
+def test_an_extension_links_what_it_declares_itself(
+    script: ModuleType, tmp_path: Path, sources: dict[str, str], libraries: list[str]
+) -> None:
+    plant(tmp_path, sources)
+    assert script.linked_libraries(tmp_path / "kafka_fast" / "_a.pyx") == libraries

@@ -30,6 +30,8 @@ class ClusterCalls(AdminCalls):
     ) -> ClusterDescription:
         """Return the cluster's id, its brokers, and which of them is the controller.
 
+        With bootstrap.controllers (KIP-919): its controllers, and which of them is the active one.
+
         DescribeCluster, or Metadata if the brokers are older than Kafka 2.8; needs no permission,
         but DESCRIBE on the cluster to be told what may be done with it. Operations need Kafka 2.3,
         fenced brokers 4.0.
@@ -42,6 +44,7 @@ class ClusterCalls(AdminCalls):
 
         Raises:
             UnsupportedVersionError: the broker is too old for what is to be included.
+            UsageError: controllers are asked for fenced brokers.
         """
         from kafka_fast.admin.workflows.cluster import describe_cluster
 
@@ -54,12 +57,15 @@ class ClusterCalls(AdminCalls):
             )
         )
 
-    def describe_features(self, *, timeout: float | None = None) -> FeatureMetadata:
-        """Return the levels of features that the cluster has, and those that a broker can have.
+    def describe_features(
+        self, *, node_id: int | None = None, timeout: float | None = None
+    ) -> FeatureMetadata:
+        """Return the levels of features that the cluster has, and those that a node can have.
 
         ApiVersions; needs no permission. Since Kafka 2.7.
 
         Args:
+            node_id: the node that is asked (KIP-1160); None: any broker, or the active controller.
             timeout: seconds; None: default.api.timeout.ms.
 
         Raises:
@@ -67,7 +73,7 @@ class ClusterCalls(AdminCalls):
         """
         from kafka_fast.control.admin.operations.cluster import DescribeFeatures
 
-        return self._core.driver.run(self._steps.run_one(DescribeFeatures(), timeout))
+        return self._core.driver.run(self._steps.run_one(DescribeFeatures(node_id), timeout))
 
     def update_features(
         self,

@@ -157,3 +157,76 @@ class GroupOffsetCalls(AdminCalls):
 
         operation = DeleteShareGroupOffsets(group_id, topics)
         return self._core.driver.run(self._steps.run_items(operation, timeout))
+
+    # ---- streams groups ----
+
+    def list_streams_group_offsets(
+        self,
+        groups: Mapping[str, Iterable[TopicPartition] | None],
+        *,
+        require_stable: bool = False,
+        timeout: float | None = None,
+    ) -> AdminResult[str, AdminResult[TopicPartition, OffsetAndMetadata | None]]:
+        """Return what streams groups have committed: for each group, an offset for each partition.
+
+        OffsetFetch; needs DESCRIBE on the group and on the topic. Streams groups exist since Kafka
+        4.1. The rest is as in `list_consumer_group_offsets`.
+
+        Args:
+            groups: the partitions of each group; None: all that it has committed offsets of, but
+                for topics that this client may not see.
+            require_stable: whether to wait for open transactions that commit offsets (KIP-447).
+            timeout: seconds; None: default.api.timeout.ms.
+        """
+        from kafka_fast.admin.workflows.group_offsets import list_offsets_of_groups
+        from kafka_fast.control.admin.operations.groups.streams import ListStreamsGroupOffsets
+
+        operation = ListStreamsGroupOffsets(groups, require_stable=require_stable)
+        return self._core.driver.run(list_offsets_of_groups(self._steps, operation, timeout))
+
+    def alter_streams_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        *,
+        timeout: float | None = None,
+    ) -> AdminResult[TopicPartition, None]:
+        """Commit offsets in place of a streams group that has no members.
+
+        OffsetCommit; needs READ on the group and on the topic. Streams groups exist since Kafka
+        4.1. If the group has members, each partition is an UnknownMemberId.
+
+        Args:
+            group_id: the group.
+            offsets: where the group goes on, by partition: the offset of the record to read next.
+            timeout: seconds; None: default.api.timeout.ms.
+
+        Raises:
+            UsageError: an offset is negative.
+        """
+        from kafka_fast.control.admin.operations.groups.streams import AlterStreamsGroupOffsets
+
+        operation = AlterStreamsGroupOffsets(group_id, offsets)
+        return self._core.driver.run(self._steps.run_items(operation, timeout))
+
+    def delete_streams_group_offsets(
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition],
+        *,
+        timeout: float | None = None,
+    ) -> AdminResult[TopicPartition, None]:
+        """Forget what a streams group has committed of partitions.
+
+        OffsetDelete; needs DELETE on the group and READ on the topic. Streams groups exist since
+        Kafka 4.1. A topic that members read is a GroupSubscribedToTopic.
+
+        Args:
+            group_id: the group.
+            partitions: those to forget.
+            timeout: seconds; None: default.api.timeout.ms.
+        """
+        from kafka_fast.control.admin.operations.groups.streams import DeleteStreamsGroupOffsets
+
+        operation = DeleteStreamsGroupOffsets(group_id, partitions)
+        return self._core.driver.run(self._steps.run_items(operation, timeout))

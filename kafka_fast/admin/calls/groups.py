@@ -137,22 +137,28 @@ class GroupCalls(AdminCalls):
         groups: Iterable[str],
         *,
         include_authorized_operations: bool = False,
+        include_topology_description: bool = False,
         timeout: float | None = None,
     ) -> AdminResult[str, StreamsGroupDescription]:
         """Return streams groups with their members and tasks.
 
         StreamsGroupDescribe; needs DESCRIBE on the group, and on the topics of its topology. Since
-        Kafka 4.1. A group that does not exist, or is of another type, is a GroupIdNotFound.
+        Kafka 4.1; topologies in full need 4.4, and brokers that are configured to keep them. A
+        group that does not exist, or is of another type, is a GroupIdNotFound.
 
         Args:
             groups: their ids.
             include_authorized_operations: whether to ask what this client may do with them.
+            include_topology_description: whether to ask for each topology in full (KIP-1331): all
+                sources, processors and sinks.
             timeout: seconds; None: default.api.timeout.ms.
         """
         from kafka_fast.control.admin.operations.groups.streams import DescribeStreamsGroups
 
         operation = DescribeStreamsGroups(
-            groups, include_authorized_operations=include_authorized_operations
+            groups,
+            include_authorized_operations=include_authorized_operations,
+            include_topology_description=include_topology_description,
         )
         return self._core.driver.run(self._steps.run_items(operation, timeout))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.control.admin.operations.cluster import DescribeCluster, DescribeClusterByMetadata
-from kafka_fast.control.admin.types.cluster import ClusterDescription
+from kafka_fast.control.admin.types.cluster import ClusterDescription, EndpointType
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.net.waiting.steps import Steps
 
@@ -26,11 +26,13 @@ def describe_cluster(
     operation = DescribeCluster(
         include_authorized_operations=include_authorized_operations,
         include_fenced_brokers=include_fenced_brokers,
+        endpoint_type=EndpointType.CONTROLLER if steps.uses_controllers else EndpointType.BROKER,
     )
     try:
         return (yield from steps.run_one_until(operation, deadline))
     except UnsupportedVersionError:
-        if include_fenced_brokers:  # Metadata do not know them
+        # Metadata do not know fenced brokers, and controllers have none.
+        if include_fenced_brokers or steps.uses_controllers:
             raise
     by_metadata = DescribeClusterByMetadata(
         include_authorized_operations=include_authorized_operations

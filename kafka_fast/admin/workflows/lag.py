@@ -13,7 +13,6 @@ from kafka_fast.admin.result import AdminResult
 from kafka_fast.admin.workflows.groups import AnyDescription, describe_groups
 from kafka_fast.admin.workflows.log_ends import BOTH_ENDS, known_topics, look_up
 from kafka_fast.admin.workflows.together import run_together, with_values
-from kafka_fast.control.admin.arguments import names_of
 from kafka_fast.control.admin.operation import OperationResults
 from kafka_fast.control.admin.operations.groups.committed import (
     CommittedByGroup,
@@ -32,6 +31,7 @@ from kafka_fast.control.admin.types.groups.descriptions import (
 from kafka_fast.control.admin.types.groups.lag import GroupLag, PartitionLag
 from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupState, GroupType
 from kafka_fast.control.admin.types.offsets import IsolationLevel, ListedOffset, OffsetSpec
+from kafka_fast.control.arguments import names_of
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, fresh_copy
 from kafka_fast.net.waiting.steps import Steps
 from kafka_fast.types import TopicPartition

@@ -16,7 +16,6 @@ from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.admin.workflows.groups import AnyDescription, describe_groups
 from kafka_fast.admin.workflows.log_ends import BOTH_ENDS, KnownTopics, known_topics, look_up
 from kafka_fast.admin.workflows.together import run_together
-from kafka_fast.control.admin.arguments import names_of, partitions_of
 from kafka_fast.control.admin.operation import OperationResults
 from kafka_fast.control.admin.operations.groups.committed import (
     AlterGroupOffsets,
@@ -30,6 +29,7 @@ from kafka_fast.control.admin.types.groups.resets import (
     ResetTo,
 )
 from kafka_fast.control.admin.types.offsets import IsolationLevel, ListedOffset, OffsetSpec
+from kafka_fast.control.arguments import names_of, partitions_of
 from kafka_fast.errors import (
     BrokerError,
     ErrorCode,

@@ -1,8 +1,9 @@
 """Calls about topics that take several operations: descriptions by pages, and waiting for topics.
 
-DescribeTopicPartitions, page after page ──► topics with eligible leader replicas
-     │ an old broker, or a topic that no page has settled
-     └─► Metadata ──► the other topics
+names ─► DescribeTopicPartitions, page after page ──► topics with eligible leader replicas
+│            │ an old broker, or a topic that no page has settled
+│            └─► Metadata ──► the other topics
+ids ───► Metadata, for their names ──► pages, if the broker has them
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import Any
 
 from kafka_fast.admin.admin_steps import AdminSteps
 from kafka_fast.admin.result import AdminResult
-from kafka_fast.control.admin.arguments import names_of
 from kafka_fast.control.admin.operation import ONLY, OperationResults
 from kafka_fast.control.admin.operations.topic_pages import (
     AwaitTopics,
@@ -21,6 +21,7 @@ from kafka_fast.control.admin.operations.topic_pages import (
 )
 from kafka_fast.control.admin.operations.topics import TOPICS_PER_REQUEST, DescribeTopics
 from kafka_fast.control.admin.types.topics import TopicDescription
+from kafka_fast.control.arguments import names_of
 from kafka_fast.errors import (
     KafkaError,
     KafkaTimeoutError,
@@ -90,7 +91,36 @@ def describe_topics_until(
         results.values.update(others.values)
         results.errors.update(others.errors)
         _note_throttling(results, others)
+    if by_id:
+        yield from _describe_replicas(
+            steps,
+            results,
+            deadline,
+            include_authorized_operations=include_authorized_operations,
+        )
     return AdminResult(operation.name, results)
+
+
+def _describe_replicas(
+    steps: AdminSteps,
+    results: OperationResults[str, TopicDescription],
+    deadline: float,
+    *,
+    include_authorized_operations: bool,
+) -> Steps[None]:
+    """Ask for topics that were described by id once more, by their names, for what pages tell.
+
+    A topic of which no page tells, or tells of another one by now, stays as it was described.
+    """
+    ids = {topic.name: topic_id for topic_id, topic in results.values.items()}
+    paged: OperationResults[str, TopicDescription] = steps.no_results(ids)
+    yield from _Pages(list(ids), paged).describe_topics(
+        steps, deadline, include_authorized_operations=include_authorized_operations
+    )
+    _note_throttling(results, paged)
+    for name, topic in paged.values.items():
+        if topic.topic_id == ids[name]:
+            results.values[ids[name]] = topic
 
 
 def _note_throttling(

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from kafka_fast.admin.admin_core import AdminCore
 from kafka_fast.admin.base import AdminBase
 from kafka_fast.aio.admin.calls.acls import AsyncAclCalls
 from kafka_fast.aio.admin.calls.client_quotas import AsyncClientQuotaCalls
@@ -22,12 +21,11 @@ from kafka_fast.aio.admin.calls.partitions import AsyncPartitionCalls
 from kafka_fast.aio.admin.calls.topics import AsyncTopicCalls
 from kafka_fast.aio.admin.calls.transactions import AsyncTransactionCalls
 from kafka_fast.aio.admin.calls.users import AsyncUserCalls
-from kafka_fast.net.threaded_host import ThreadedHost
-from kafka_fast.net.waiting.looping import TaskCallers
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
+    from kafka_fast.admin.admin_core import AdminCore
     from kafka_fast.config import AdminSettings
     from kafka_fast.config.properties import AdminProperties
 
@@ -79,6 +77,10 @@ class Admin(
             del config, properties  # a traceback that has this frame shows no secret
 
     def _make_core(self, settings: AdminSettings) -> AdminCore:
+        from kafka_fast.admin.admin_core import AdminCore
+        from kafka_fast.net.threaded_host import ThreadedHost
+        from kafka_fast.net.waiting.looping import TaskCallers
+
         host = ThreadedHost(settings, TaskCallers())
         core = AdminCore(settings, self.client_id, host)
         self._driver = host.make_loop_driver(core.plane)

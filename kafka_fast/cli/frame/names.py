@@ -54,6 +54,13 @@ def partitions(text: str) -> list[TopicPartition]:
     return [TopicPartition(match[1], int(number)) for number in match[2].split(",")]
 
 
+def node_id(text: str) -> int:
+    """Return the id of a broker or a controller."""
+    if not (text.isascii() and text.isdigit()) or int(text) >= 2**31:
+        raise argparse.ArgumentTypeError(f"expected the id of a node, not {text!r}")
+    return int(text)
+
+
 def whole_number(text: str) -> int:
     """Return a number from 0 on."""
     if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:

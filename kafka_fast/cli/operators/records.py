@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast import TopicPartition
@@ -14,9 +12,11 @@ from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import check_names, counted
 from kafka_fast.cli.frame.nouns import Noun, Verb
+from kafka_fast.cli.operators.described import split_known
+from kafka_fast.cli.operators.partition_files import read_partitions
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
-from kafka_fast.errors import KafkaError, PositionError, UnknownTopicOrPartition, UsageError
+from kafka_fast.errors import KafkaError, PositionError, UsageError
 from kafka_fast.values import Value
 
 if TYPE_CHECKING:
@@ -146,17 +146,7 @@ def _cuts(
     """Return what would be cut off the logs, and what is wrong with the other partitions."""
     from kafka_fast.admin import OffsetSpec
 
-    described = admin.describe_topics(dict.fromkeys(partition.topic for partition in offsets))
-    errors: dict[TopicPartition, KafkaError] = {}
-    there = []
-    for partition in offsets:
-        topic = described.succeeded.get(partition.topic)
-        if topic is None:
-            errors[partition] = described.errors[partition.topic]
-        elif all(partition.partition != one.partition for one in topic.partitions):
-            errors[partition] = UnknownTopicOrPartition(f"there is no partition {partition}")
-        else:
-            there.append(partition)
+    there, errors = split_known(admin, offsets)
     firsts = admin.list_offsets(dict.fromkeys(there, OffsetSpec.EARLIEST))
     ends = admin.list_offsets(dict.fromkeys(there, OffsetSpec.LATEST))  # the high watermarks
     errors.update(firsts.errors.items())
@@ -202,7 +192,7 @@ def _offsets(args: argparse.Namespace) -> dict[TopicPartition, int]:
     if args.file is not None:
         if args.topic is not None:
             raise UsageError("--file has the topics: leave what is named beside it out")
-        return _of_file(args.file)
+        return read_partitions(args.file, _offset_of_entry, "offset, from -1 on")
     if not args.point:
         raise UsageError("say which records: TOPIC PARTITION:OFFSET ..., or --file FILE")
     check_names([args.topic])
@@ -212,36 +202,9 @@ def _offsets(args: argparse.Namespace) -> dict[TopicPartition, int]:
     return offsets
 
 
-def _of_file(name: str) -> dict[TopicPartition, int]:
-    try:
-        document = json.loads(Path(name).read_bytes())
-    except ValueError as error:
-        raise UsageError(f"{name}: this is no JSON: {error}") from error
-    entries = document.get("partitions") if isinstance(document, dict) else None
-    if not isinstance(entries, list) or document.get("version", 1) != 1:
-        raise UsageError(f'{name}: expected {{"partitions": [...], "version": 1}}')
-    offsets: dict[TopicPartition, int] = {}
-    for entry in entries:
-        _add(offsets, *_entry_of_file(name, entry))
-    if not offsets:
-        raise UsageError(f"{name}: it names no partition")
-    return offsets
-
-
-def _entry_of_file(name: str, entry: Any) -> tuple[TopicPartition, int]:
-    fields = entry if isinstance(entry, dict) else {}
-    topic, partition, offset = (fields.get(key) for key in ("topic", "partition", "offset"))
-    if (
-        isinstance(topic, str)
-        and type(partition) is int
-        and type(offset) is int
-        and 0 <= partition < 2**31
-        and END <= offset <= _LAST_OFFSET
-    ):
-        return TopicPartition(topic, partition), offset
-    raise UsageError(
-        f"{name}: {json.dumps(entry)} is not as expected: topic, partition and offset, from -1 on"
-    )
+def _offset_of_entry(_partition: TopicPartition, fields: Mapping[str, Any]) -> int | None:
+    offset = fields.get("offset")
+    return offset if type(offset) is int and END <= offset <= _LAST_OFFSET else None
 
 
 def _add(offsets: dict[TopicPartition, int], partition: TopicPartition, offset: int) -> None:

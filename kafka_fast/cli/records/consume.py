@@ -1,6 +1,7 @@
 """`kafka-fast consume`: records of topics, written to standard output as they come.
 
     with --until          read a range, without a group, and end
+    with --tail           read the last records, without a group, and end
     with --group          read as a member; commit only records that were written; wait for topics
                           that do not exist (yet)
     without either        read all partitions, forever
@@ -35,11 +36,14 @@ from kafka_fast.cli.connection import (
 )
 from kafka_fast.cli.records.partitions import assign, check_topics, parse_partition, sources
 from kafka_fast.cli.records.points import BEGINNING, END, Point, parse_point, time_meant
-from kafka_fast.cli.records.rendering import Render, make_render
+from kafka_fast.cli.records.readings import BYTES, KINDS
+from kafka_fast.cli.records.rendering import Readings, Records, Render, make_render
+from kafka_fast.cli.records.selection import Select, selection, wanted_header
+from kafka_fast.cli.records.tail import last_records, last_together
 from kafka_fast.cli.showing.progress import Progress, showing_progress
 from kafka_fast.cli.showing.standard_error import is_terminal, say
 from kafka_fast.consumer import ConsumerRecords
-from kafka_fast.errors import PositionError, UsageError, WakeupError
+from kafka_fast.errors import PositionError, SerializationError, UsageError, WakeupError
 
 AT_A_TIME = 5_000
 """Most records that are written together; such a block has a few hundred kilobytes."""
@@ -52,6 +56,8 @@ COMMIT_INTERVAL = 5.0
 EXAMPLES = r"""examples:
   kafka-fast consume events --until end                      what is there now
   kafka-fast consume events --from -1h --until now -F json   the last hour
+  kafka-fast consume events --tail 10                        of each partition
+  kafka-fast consume events -H source=import -F '%h{trace} %v\n'
   kafka-fast consume events -g audit --from beginning -F '%p %o %k %v\n'
 """
 
@@ -94,14 +100,45 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=parse_point,
         help="stop there, and end; POINT as above; end: what is there now",
     )
+    last = parser.add_mutually_exclusive_group()
+    last.add_argument(
+        "--tail",
+        metavar="N",
+        type=_count,
+        help="the last N records of each partition that are there now, and end",
+    )
+    last.add_argument(
+        "--tail-together",
+        metavar="N",
+        type=_count,
+        help="the last N records of all partitions together, by their timestamps, and end",
+    )
+    parser.add_argument(
+        "-H",
+        "--header",
+        metavar="NAME[=VALUE]",
+        type=wanted_header,
+        action="append",
+        default=[],
+        help="only records that have this header; may be repeated: they have all",
+    )
     parser.add_argument(
         "-F",
         "--format",
         default="value",
-        help=r"value (default), json, hex, or a text with %%t topic, %%p partition, %%o offset, "
-        r"%%T Unix ms, %%k key, %%v value, %%h headers; \n, \t, \0 and \xNN are escapes; what is "
-        "null is shown as null",
+        help=r"value (default), key, json, hex, or a text with %%t topic, %%p partition, %%o "
+        r"offset, %%T Unix ms, %%k key, %%v value, %%h headers, %%h{NAME} one header's value; \n, "
+        r"\t, \0 and \xNN are escapes; what is null is shown as null",
     )
+    for name in ("key", "value"):
+        parser.add_argument(
+            f"--{name}-as",
+            metavar="KIND",
+            choices=KINDS,
+            default=BYTES,
+            help=f"what the {name} is: {', '.join(KINDS)}; numbers are those of Java's serializers "
+            "(default %(default)s, which is as it is)",
+        )
     parser.add_argument("-n", "--max", type=_count, help="stop after so many records")
     add_connection(parser, "consumer")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on a terminal")
@@ -120,16 +157,49 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("a group reads on and on: leave --group or --until out")
     if group is not None and args.partition:
         raise UsageError("a group shares its partitions out: leave --group or --partition out")
-    render = make_render(args.format)
+    count = args.tail or args.tail_together
+    if count is not None:
+        _check_tail(args, group)
+    render = make_render(args.format, Readings(args.key_as, args.value_as))
     if sys.stdout is None:  # the parent process closed it
         raise OSError(errno.EBADF, "there is no standard output")
     with showing_progress(quiet=args.quiet or not _is_file(sys.stdout), total=None) as progress:
-        sink = _Sink(render, args.max, progress)
+        sink = _Sink(render, args.max, progress, selection(args.header))
+        if count is not None:
+            return _run_tail(args, config, sink, count)
         if args.until is not None:
             return _run_range(args, config, sink)
         if group is not None:
             return _run_member(args, {**config, "group.id": group}, sink)
         return _run_alone(args, config, sink)
+
+
+def _check_tail(args: argparse.Namespace, group: str | None) -> None:
+    """Refuse what cannot stand beside the last records.
+
+    Raises:
+        UsageError: it says another place, another number, or a group.
+    """
+    if group is not None:
+        raise UsageError("a group goes on from what it committed: leave --group or --tail out")
+    for option, value in (("--from", args.start), ("--until", args.until), ("--max", args.max)):
+        if value is not None:
+            raise UsageError(f"--tail says which records: leave {option} out")
+
+
+def _run_tail(args: argparse.Namespace, config: dict[str, object], sink: _Sink, count: int) -> int:
+    with _interruptible(sink.interrupt) as signalled, suppress(KeyboardInterrupt):
+        of_partitions = last_records(
+            config, sources(args.topic, args.partition), count, sink.select
+        )
+        if args.tail_together is not None:
+            of_partitions = [last_together(of_partitions, count)]
+        for records in of_partitions:
+            for at in range(0, len(records), AT_A_TIME):
+                sink.write(records[at : at + AT_A_TIME])
+                if signalled():
+                    return signalled()
+    return signalled()
 
 
 def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
@@ -150,7 +220,7 @@ def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
             start.value,
             until.value,
             by="timestamp" if by_time else "offset",
-            max_records=_at_most(args.max, AT_A_TIME),
+            max_records=AT_A_TIME if sink.select else _at_most(args.max, AT_A_TIME),
             config=config,
         ) as steps,
     ):
@@ -274,8 +344,11 @@ def _interruptible(stop: Callable[[], None]) -> Iterator[Callable[[], int]]:
 class _Sink:
     """Standard output; blocks are written as a whole."""
 
-    def __init__(self, render: Render, most: int | None, progress: Progress) -> None:
+    def __init__(
+        self, render: Render, most: int | None, progress: Progress, select: Select | None
+    ) -> None:
         self.count = 0
+        self.select = select
         self._is_writing = False
         self._render = render
         self._max = most
@@ -286,22 +359,33 @@ class _Sink:
         """Number of records that are still wanted; None: no limit."""
         return None if self._max is None else self._max - self.count
 
-    def write(self, records: ConsumerRecords) -> bool:
-        """Write the records, up to `--max`; return whether that is reached.
+    def write(self, records: Records) -> bool:
+        """Write those of the records that are to be shown; return whether `--max` is reached.
 
         Raises:
             BrokenPipeError: the reader of the output has left.
+            SerializationError: a record is not what `--key-as` or `--value-as` says. Those before
+                it are written.
         """
-        written = records if self.left is None else records[: self.left]
-        block = memoryview(self._render(written))
-        size, fd = len(block), sys.stdout.fileno()
-        self._is_writing = True
-        while block:
-            block = block[os.write(fd, block) :]
-        self._is_writing = False
-        self.count += len(written)
-        self._progress.advance(len(written), size)
+        chosen: Records = records if self.select is None else self.select(records)
+        written = chosen if self.left is None else chosen[: self.left]
+        try:
+            block = self._render(written)
+        except SerializationError:
+            for record in written:  # the same error ends this
+                self._write_block(self._render([record]), 1)
+            raise
+        self._write_block(block, len(written))
         return self.left == 0
+
+    def _write_block(self, block: bytes, count: int) -> None:
+        rest, fd = memoryview(block), sys.stdout.fileno()
+        self._is_writing = True
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+        self._is_writing = False
+        self.count += count
+        self._progress.advance(count, len(block))
 
     def interrupt(self) -> None:
         """Interrupt the command, unless a block is being written.

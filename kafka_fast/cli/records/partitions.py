@@ -59,7 +59,7 @@ def assign(consumer: Consumer, wanted: Sequence[TopicOrPartition], start: Point 
         UnknownTopicOrPartition: the topic has no such partition.
         PositionError: a log does not, or no longer, contain the offset.
     """
-    partitions = _partitions(consumer, wanted)
+    partitions = partitions_of(consumer, wanted)
     consumer.assign(partitions)
     if start is BEGINNING:
         consumer.seek_to_beginning()
@@ -73,8 +73,14 @@ def assign(consumer: Consumer, wanted: Sequence[TopicOrPartition], start: Point 
             consumer.seek(partition, start.number)
 
 
-def _partitions(consumer: Consumer, selection: Sequence[TopicOrPartition]) -> list[TopicPartition]:
-    """Return the wanted partitions; all must be in the metadata."""
+def partitions_of(
+    consumer: Consumer, selection: Sequence[TopicOrPartition]
+) -> list[TopicPartition]:
+    """Return the partitions of topics, and those that are named.
+
+    Raises:
+        UnknownTopicOrPartition: there is no such partition.
+    """
     known = {
         topic: [TopicPartition(topic, info.partition) for info in consumer.partitions_for(topic)]
         for topic in dict.fromkeys(

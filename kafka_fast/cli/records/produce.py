@@ -14,10 +14,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
-from typing import Protocol
+from typing import Any, Protocol
 
 from kafka_fast.cli.connection import add_connection, configuration, key_value
 from kafka_fast.cli.records.escapes import unescape
+from kafka_fast.cli.records.json_lines import LONGEST_BYTE, MOST_AROUND, read_records
 from kafka_fast.cli.records.lines import read_lines, split_keys
 from kafka_fast.cli.showing.progress import Progress, showing_progress
 from kafka_fast.cli.showing.standard_error import say
@@ -32,6 +33,7 @@ EXAMPLES = r"""examples:
   kafka-fast produce events                     type records, Ctrl-D ends
   kafka-fast produce events -f events.json -X compression.type=zstd
   kafka-fast produce users -f users.tsv -K '\t' --null NULL
+  kafka-fast consume users --until end -F json | kafka-fast produce copy -F json
 """
 
 _UNDELIVERED = 1
@@ -47,8 +49,9 @@ class LineProducer(Protocol):
         values: Sequence[bytes | None],
         *,
         keys: Sequence[bytes | None] | None = None,
-        partitions: int | None = None,
-        headers: Sequence[Header] | None = None,
+        partitions: int | Sequence[int | None] | None = None,
+        timestamps_ms: Sequence[int | None] | None = None,
+        headers: Sequence[Any] | None = None,
     ) -> object:
         """Send records; if the result is dropped, the next flush raises their failures."""
         ...
@@ -68,12 +71,21 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "produce",
         help="send lines as records",
         description="Send each line of a file, or of standard input, as a record. The exit status "
-        "is 0 only if all were delivered.",
+        "is 0 only if all were delivered. What consume --format json has written is sent as it "
+        "was: keys, values, headers and timestamps.",
         epilog=EXAMPLES,
     )
     parser.add_argument("topic", help="to send to; most clusters create one that is not there")
     parser.add_argument(
         "-f", "--file", default="-", help="file to read (default: -, which is standard input)"
+    )
+    parser.add_argument(
+        "-F",
+        "--format",
+        choices=("value", "json"),
+        default="value",
+        help="value: a line is the value, or key and value (default); json: an object, as consume "
+        "--format json writes it",
     )
     parser.add_argument(
         "-K",
@@ -98,7 +110,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="header of every record; may be repeated",
     )
     add_connection(parser, "producer")
-    parser.add_argument("-p", "--partition", type=int, help="send all to this partition")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("-p", "--partition", type=int, help="send all to this partition")
+    place.add_argument(
+        "--keep-partitions",
+        action="store_true",
+        help="with --format json: send each to the partition that its line names",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on a terminal")
     parser.set_defaults(run=run)
 
@@ -112,6 +130,7 @@ def run(
         args: the parsed arguments.
         connect: makes the producer from its configuration; None makes a `kafka_fast.Producer`.
     """
+    _check_format(args)
     config = configuration(args, "producer")
     settings = producer_settings(config)  # raises before anything is opened
     with _open(args.file) as source:
@@ -124,6 +143,19 @@ def run(
             sending = _Sending(producer, args, settings, progress, is_typed=is_typed)
             sending.send_lines(source)
     return sending.report()
+
+
+def _check_format(args: argparse.Namespace) -> None:
+    """Refuse options that the format has no use for.
+
+    Raises:
+        UsageError: it names them.
+    """
+    if args.format != "json":
+        if args.keep_partitions:
+            raise UsageError("--keep-partitions is for --format json")
+    elif args.key_separator is not None or args.null is not None:
+        raise UsageError("JSON says what is key and what is null: leave --key-separator and --null")
 
 
 class _Sending:
@@ -142,6 +174,8 @@ class _Sending:
         self._is_typed = is_typed
         self._args = args
         self._max_line = settings.max_request_size
+        if args.format == "json":
+            self._max_line = self._max_line * LONGEST_BYTE + MOST_AROUND
         self._progress = progress
         self._sent = 0
         self._failed = 0
@@ -203,6 +237,19 @@ class _Sending:
         self._error = first or self._error
 
     def _send(self, lines: list[bytes]) -> None:
+        if self._args.format == "json":
+            values, columns = self._of_json(lines)
+        else:
+            values, columns = self._of_lines(lines)
+        self._sent += len(lines)
+        try:
+            self._producer.send_many(self._args.topic, values, **columns)
+        except BaseException:
+            self._failed += len(lines)  # none was accepted, or an unknown number
+            raise
+
+    def _of_lines(self, lines: list[bytes]) -> tuple[Sequence[bytes | None], dict[str, Any]]:
+        """Return the values of lines, and what else `send_many` is given."""
         keys: Sequence[bytes | None] | None = None
         values: Sequence[bytes | None] = lines
         if self._args.key_separator is not None:
@@ -210,18 +257,23 @@ class _Sending:
         if self._args.null is not None:
             values = self._with_nulls(values)
             keys = None if keys is None else self._with_nulls(keys)
-        self._sent += len(lines)
-        try:
-            self._producer.send_many(
-                self._args.topic,
-                values,
-                keys=keys,
-                partitions=self._args.partition,
-                headers=self._args.header or None,
-            )
-        except BaseException:
-            self._failed += len(lines)  # none was accepted, or an unknown number
-            raise
+        headers = self._args.header or None
+        return values, {"keys": keys, "partitions": self._args.partition, "headers": headers}
+
+    def _of_json(self, lines: list[bytes]) -> tuple[Sequence[bytes | None], dict[str, Any]]:
+        """Return the same of lines of JSON."""
+        records = read_records(lines, self._sent + 1)
+        more: list[Header] = self._args.header
+        headers = records.headers
+        if more:
+            headers = [[*(own or ()), *more] for own in headers]
+        partition = records.partitions if self._args.keep_partitions else self._args.partition
+        return records.values, {
+            "keys": records.keys,
+            "partitions": partition,
+            "timestamps_ms": records.timestamps_ms,
+            "headers": headers,
+        }
 
     def _with_nulls(self, parts: Sequence[bytes | None]) -> list[bytes | None]:
         null = self._args.null

@@ -151,6 +151,34 @@ def showing_progress(
         progress.close()
 
 
+class KeptLines:
+    """Keeps messages for a screen that has its own place for them."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def advance(self, records: int, size: int) -> None:
+        """Do nothing."""
+
+    def write(self, line: str) -> None:
+        """Keep the line."""
+        self.lines.append(line)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@contextmanager
+def keeping_lines() -> Iterator[list[str]]:
+    """Keep messages in a list until the block ends, and write none of them."""
+    kept = KeptLines()
+    _shown.append(kept)
+    try:
+        yield kept.lines
+    finally:
+        _shown.remove(kept)
+
+
 def write_line(line: str) -> None:
     """Write a line to standard error, clear of any progress that is shown there. Any thread."""
     progress = _shown[-1] if _shown else NoProgress(sys.stderr)

@@ -14,12 +14,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
-import json
 import sys
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from kafka_fast import TopicPartition
 from kafka_fast.cli.showing.standard_error import say
 from kafka_fast.cli.showing.tables import ReportTable, print_rich, print_text
 from kafka_fast.errors import BrokerError, KafkaError, MissingPackageError
@@ -65,6 +64,8 @@ def show(report: Report, form: str | None) -> None:
         MissingPackageError: the package for YAML is not installed.
     """
     if form == "json":
+        import json  # here and below: a table needs none
+
         print(json.dumps(_document(report)))  # in ASCII, for every encoding of the output
     elif form == "yaml":
         print(_yaml(_document(report)), end="")
@@ -76,6 +77,24 @@ def show(report: Report, form: str | None) -> None:
             print_text(table)
     elif report.when_empty and not report.errors:
         say(report.when_empty)
+
+
+def show_failure(error: Exception, message: str, form: str) -> None:
+    """Write what a command that fails as a whole has to show: an object with this error alone.
+
+    Args:
+        error: why.
+        message: its text.
+        form: a member of `FORMS`; only those for programs show anything.
+    """
+    document = {"errors": [{"error": error_name(error), "message": message}]}
+    if form == "json":
+        import json
+
+        print(json.dumps(document))
+    elif form == "yaml":
+        with suppress(MissingPackageError):  # which is most likely the error itself
+            print(_yaml(document), end="")
 
 
 def _document(report: Report) -> dict[str, object]:
@@ -94,14 +113,15 @@ def _document(report: Report) -> dict[str, object]:
     }
 
 
-def error_name(error: KafkaError) -> str:
-    """Return Kafka's constant of an error, or the class of one of ours."""
+def error_name(error: Exception) -> str:
+    """Return Kafka's constant of an error, or the class of any other one."""
     return error.name if isinstance(error, BrokerError) else type(error).__name__
 
 
 def _item(key: Hashable, noun: str) -> dict[str, object]:
-    if isinstance(key, TopicPartition):
-        return {"topic": key.topic, "partition": key.partition}
+    if isinstance(key, tuple) and hasattr(key, "_asdict"):  # a TopicPartition, or more
+        fields: dict[str, object] = key._asdict()
+        return fields
     return {noun: key if isinstance(key, (str, int)) else str(key)}
 
 
@@ -116,6 +136,8 @@ def _yaml(document: Mapping[str, object]) -> str:
             extra="cli",
             name="yaml",
         ) from error
+    import json
+
     # Through JSON, because PyYAML refuses tuples, and what is equal must look equal.
     plain = json.loads(json.dumps(document))
     text: str = yaml.safe_dump(plain, sort_keys=False, width=sys.maxsize)

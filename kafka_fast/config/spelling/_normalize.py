@@ -7,6 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+from kafka_fast.config._admin import ADMIN_ONLY
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
 from kafka_fast.config._given import Properties, check_first_argument
@@ -19,7 +20,7 @@ from kafka_fast.logs import get_logger
 from kafka_fast.secret import Secret
 
 KEYS: Mapping[str, Key] = MappingProxyType(
-    {key.name: key for key in (*COMMON, *PRODUCER_ONLY, *CONSUMER_ONLY, *SECURITY)}
+    {key.name: key for key in (*COMMON, *PRODUCER_ONLY, *CONSUMER_ONLY, *ADMIN_ONLY, *SECURITY)}
 )
 """The table: canonical name -> key."""
 

@@ -9,7 +9,8 @@ import operator
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from kafka_fast.consumer.arguments import MAX_OFFSET, topic_name, topic_partition, unix_ms
+from kafka_fast.consumer.arguments import topic_name, topic_partition, unix_ms
+from kafka_fast.control.arguments import LAST_OFFSET
 from kafka_fast.errors import UsageError
 from kafka_fast.times import is_datetime, iso_time, likely_unit
 from kafka_fast.types import TopicPartition
@@ -173,6 +174,6 @@ def _offset(value: Any, partition: object = "") -> int:
             f"an offset{of} is an int, not {value!r}; times are datetimes with a time zone, or "
             "Unix ms with by='timestamp'"
         ) from None
-    if not 0 <= offset <= MAX_OFFSET:
+    if not 0 <= offset <= LAST_OFFSET:
         raise UsageError(f"{offset} is no offset{of}")
     return offset

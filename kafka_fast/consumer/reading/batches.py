@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from kafka_fast.consumer.reading.record_handover import RecordHandover
-from kafka_fast.consumer.reading.user_cursor import Refill, UserCursor
 from kafka_fast.records._consumer_records import ConsumerRecords
+
+if TYPE_CHECKING:
+    from kafka_fast.consumer.reading.user_cursor import Refill, UserCursor
 
 
 class Batches:

@@ -23,9 +23,11 @@ from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.diagnosis.waiting_reasons import reasons_of_several
 from kafka_fast.control.metadata.cluster import Cluster
+from kafka_fast.control.metadata.controller_discovery import ControllerDiscovery
+from kafka_fast.control.metadata.discovery import Discovery
 from kafka_fast.control.metadata.metadata import ClusterChanges
 from kafka_fast.control.requests.open_call import OpenCall
-from kafka_fast.control.requests.targets import CoordinatorTarget, Leaders
+from kafka_fast.control.requests.targets import AnyNode, Controller, CoordinatorTarget, Leaders
 from kafka_fast.errors import KafkaError, fresh_copy
 from kafka_fast.logs import count_of, get_logger, some_of
 from kafka_fast.values import assert_never
@@ -112,6 +114,8 @@ class AdminControl(ClientControl[AdminSettings, NoReturn, NoReturn]):
         if self.fatal is not None:
             done(fresh_copy(self.fatal))
             return None
+        if self.context.settings.uses_controllers and isinstance(operation.target, AnyNode):
+            operation.target = Controller()  # others may be behind, or refuse (KIP-919)
         operation.begin(self.context.settings.request_timeout, done)
         opened = self.requester.open_call(operation, operation.items, deadline=deadline)
         self._open[opened] = operation
@@ -126,6 +130,9 @@ class AdminControl(ClientControl[AdminSettings, NoReturn, NoReturn]):
 
     # ---- what every client's control plane asks of its own parts ----
 
+    def _discovery_class(self, settings: AdminSettings) -> type[Discovery]:
+        return ControllerDiscovery if settings.uses_controllers else Discovery
+
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         """Do nothing: the requester reads the cluster itself."""
 
@@ -133,22 +140,23 @@ class AdminControl(ClientControl[AdminSettings, NoReturn, NoReturn]):
         self._absent.tick(now)
         ended = [opened for opened in self._open if not opened.is_open]
         for operation in [self._open.pop(opened) for opened in ended]:
-            self._end_look_ups(operation)
+            self._release_coordinators(operation)
 
-    def _end_look_ups(self, ended: Operation[Any, Any]) -> None:
-        """Look no more for the coordinators of an operation that was given up or is too late.
+    def _release_coordinators(self, ended: Operation[Any, Any]) -> None:
+        """Let go of the coordinators of an operation that has ended, or was given up.
 
-        Otherwise the brokers would be asked for them as long as they know none.
+        Otherwise the brokers would be asked for them as long as they know none, and those that are
+        known would be remembered for good.
         """
-        target, coordinators = ended.target, self.requester.coordinators
-        if not isinstance(target, CoordinatorTarget) or not coordinators.is_looking(target.kind):
+        target = ended.target
+        if not isinstance(target, CoordinatorTarget):
             return
         names = {target.name(item) for item in ended.items or ()}
         for opened in self._open:
             other = opened.call.target
             if isinstance(other, CoordinatorTarget) and other.kind is target.kind:
                 names.difference_update(other.name(item) for item in opened)
-        coordinators.end_look_ups(target.kind, names)
+        self.requester.coordinators.release_keys(target.kind, names)
 
     def _next_deadline(self) -> float:
         return self._absent.next_deadline()

@@ -102,6 +102,8 @@ class Operation(Call[K, V]):
     """What a principal needs: "DELETE on the topic"."""
     since: ClassVar[str] = "2.1"
     """The first version of Apache Kafka whose brokers have the API."""
+    at_controllers: ClassVar[bool] = False
+    """Whether a client may also ask controllers for it (bootstrap.controllers), as in Java."""
     final: ClassVar[frozenset[int]] = frozenset()
     """Error codes that another try would not change, though they pass in other requests."""
     words: ClassVar[Mapping[int, str]] = {}
@@ -248,7 +250,15 @@ class Operation(Call[K, V]):
         self._results.values[item] = value
 
     def handle_failed(self, item: K, error: KafkaError, now: float) -> None:
-        """Keep the error."""
+        """Keep the error.
+
+        Who is not permitted to see where the item goes has not asked for what it needs itself.
+        """
+        if isinstance(error, BrokerError) and error.code in NOT_PERMITTED:
+            text = str(error.args[0])
+            if f"needs {self.permission}" not in text:
+                needs = f"{self.describe(item)} needs {self.permission}"
+                error = reworded(error, f"{text}; {needs}")
         self._note_key(item)
         self._results.errors[item] = error
 

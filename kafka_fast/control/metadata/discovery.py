@@ -15,6 +15,7 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.connections.connection_key import ConnectionKey
@@ -33,6 +34,7 @@ from kafka_fast.errors import BrokerError, KafkaError, UnsupportedVersionError, 
 from kafka_fast.instants import LONG_AGO
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.schema import Request, Response
 
 logger = get_logger("kafka_fast.metadata")
 
@@ -43,9 +45,9 @@ ASK_AGAIN_AFTER = 3.0
 class Discovery(Call[str, ClusterChanges]):
     """The metadata of one client. Control thread only."""
 
-    request_class = MetadataRequest
-    response_class = MetadataResponse
-    read_later = "topics"
+    request_class: ClassVar[type[Request]] = MetadataRequest
+    response_class: ClassVar[type[Response]] = MetadataResponse
+    read_later: ClassVar[str | None] = "topics"
     max_tries = 1
     beside_after = SILENT_NODE_PATIENCE
 
@@ -170,18 +172,18 @@ class Discovery(Call[str, ClusterChanges]):
             self._request = self._cluster.poll_request(now)
         return None if self._request is not None else Done(ClusterChanges())
 
-    def build(self, items: Sequence[str], version: int) -> MetadataRequest:
+    def build(self, items: Sequence[str], version: int) -> Request:
         """Return the request that is due."""
         assert self._request is not None
         return self._request
 
     def read(
-        self, answer: MetadataResponse, items: Sequence[str], source: AnswerSource
+        self, answer: Any, items: Sequence[str], source: AnswerSource
     ) -> Iterator[tuple[str, Meaning[ClusterChanges]]]:
         """Return what the answer changes."""
         self._request = None
         changes = self._cluster.handle_response(
-            answer,
+            self._metadata_of(answer),
             source.now,
             source.version,
             is_bootstrap=source.is_bootstrap,
@@ -194,6 +196,11 @@ class Discovery(Call[str, ClusterChanges]):
             error = _said_by(source.node, changes.failure)
             self._connections.troubles.note(About.METADATA, error, source.now)
         yield ONLY, Done(changes)
+
+    def _metadata_of(self, answer: Any) -> MetadataResponse:
+        """Return an answer as metadata."""
+        metadata: MetadataResponse = answer
+        return metadata
 
     def handle_done(self, item: str, value: ClusterChanges, now: float) -> None:
         """Follow what has changed."""

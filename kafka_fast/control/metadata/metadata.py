@@ -14,7 +14,6 @@ The records are replaced, never changed, so any thread may read one it holds. Th
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -244,6 +243,8 @@ def partition_infos(topic: Topic | None) -> list[PartitionInfo]:
     """Return a topic's partitions as the user gets them; none if the topic is not known."""
     if topic is None:
         return []
+    from base64 import urlsafe_b64encode  # here: only who asks for partitions sees topic ids
+
     raw = topic.topic_id
     topic_id = None if raw is None else urlsafe_b64encode(raw).decode().rstrip("=")
     return [

@@ -14,7 +14,6 @@ Thread: control for refusals; any for what is told.
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -55,6 +54,8 @@ def refusal_of(where: TopicPartition, answer: PartitionProduceResponse, who: str
         answer: its part of the answer.
         who: the node that has answered, for people.
     """
+    import json  # here: few producers ever have a batch refused
+
     said = described(answer.error_code, "Produce", answer.error_message)
     records = {
         record.batch_index: record.batch_index_error_message or ""
@@ -68,6 +69,8 @@ def refusal_of(where: TopicPartition, answer: PartitionProduceResponse, who: str
 @lru_cache(maxsize=8)
 def read_detail(detail: bytes) -> Detail:
     """Return what `refusal_of` put into a detail; each record of the batch asks."""
+    import json  # as above
+
     who, said, records = json.loads(detail)
     return Detail(who, said, {int(index): text for index, text in records.items()})
 

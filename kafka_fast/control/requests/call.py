@@ -53,7 +53,22 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 T = TypeVar("T")
 
-ONLY = "ONLY"
+
+class Only(str):
+    """A text that equals no other: a topic may be called ONLY."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__
+
+
+ONLY = Only("ONLY")
 """The one item of a call that is not about several things."""
 
 

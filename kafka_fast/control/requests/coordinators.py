@@ -58,6 +58,10 @@ FIRST_VERSION_WITH_KEYS = 4
 LOOK_AGAIN_AFTER = 3.0
 """Seconds between two look-ups of a coordinator that lets nobody in."""
 
+UNUSED_KEPT = 10_000
+"""Coordinators that are remembered though nobody waits for them, about half a KiB each. An admin
+client may be asked about millions of groups in its life."""
+
 
 class CallSender(Protocol):
     """What `Coordinators` needs of the requester."""
@@ -182,6 +186,8 @@ class Coordinators:
         self._nodes: dict[tuple[CoordinatorKind, str], Node] = {}
         self._followers: dict[tuple[CoordinatorKind, str], Callable[[KafkaError], None]] = {}
         self._wanted: set[tuple[CoordinatorKind, str]] = set()  # followed, and wanted since
+        # Those that nobody waits for, the one that was waited for last at the end.
+        self._unused: dict[tuple[CoordinatorKind, str], None] = {}
         # Known coordinators to which there is no link yet: when each is looked up again.
         self._linkless: dict[tuple[CoordinatorKind, str], float] = {}
 
@@ -239,6 +245,7 @@ class Coordinators:
         """Return the ready link to a coordinator; if there is none, work towards one."""
         if (kind, key) in self._followers:
             self._wanted.add((kind, key))
+        self._unused.pop((kind, key), None)
         node = self.node(kind, key)
         if node is None:
             self._look_up(kind, key)
@@ -254,21 +261,28 @@ class Coordinators:
         if self.node(kind, key) is not None:
             self._look_up(kind, key)
 
-    def is_looking(self, kind: CoordinatorKind) -> bool:
-        """Tell whether a coordinator of this kind is looked for."""
-        return kind in self._lookups and self._lookups[kind].is_open
+    def release_keys(self, kind: CoordinatorKind, names: Iterable[str]) -> None:
+        """Look no more for coordinators that nobody waits for, and forget the oldest of them.
 
-    def end_look_ups(self, kind: CoordinatorKind, names: Iterable[str]) -> None:
-        """Look for coordinators no more that nobody waits for; those that are followed stay.
+        Those that are followed stay.
 
         Args:
             kind: the kind of coordinators.
-            names: of what they would coordinate.
+            names: of what they coordinate.
         """
-        if kind in self._lookups:
-            for name in names:
-                if (kind, name) not in self._wanted:
-                    self._lookups[kind].discard(name)
+        lookups = self._lookups.get(kind)
+        for name in names:
+            if (kind, name) not in self._wanted:
+                if lookups is not None:
+                    lookups.discard(name)
+                self._unused.pop((kind, name), None)
+                self._unused[kind, name] = None
+        while len(self._unused) > UNUSED_KEPT:
+            oldest = next(iter(self._unused))
+            del self._unused[oldest]
+            self._nodes.pop(oldest, None)
+            self._linkless.pop(oldest, None)
+            self._pace.handle_success(oldest)
 
     def tick(self, now: float) -> None:
         """Look up coordinators again to which no link is made in time."""

@@ -133,11 +133,18 @@ class Requester:
         item = opened.items.get(key)
         if item is None:
             return None
-        blocked = self.router.why_waiting(opened.call, key, refused_by=item.refused_by)
+        return self._reason(opened, item, self._obstacle(opened, item))
+
+    def _obstacle(self, opened: OpenCall[K, V], item: Item[K]) -> Reason | None:
+        """Return why an item cannot be sent; None if nothing is in the way."""
+        return self.router.why_waiting(opened.call, item.key, refused_by=item.refused_by)
+
+    def _reason(self, opened: OpenCall[K, V], item: Item[K], obstacle: Reason | None) -> Reason:
+        """Return why an item is still open, from what is in its way."""
         refusal = item.refusal
-        if blocked is not None or refusal is None:
-            return blocked or Reason("it has not been answered yet")
-        noun = self.router.noun(opened.call.target, key)
+        if obstacle is not None or refusal is None:
+            return obstacle or Reason("it has not been answered yet")
+        noun = self.router.noun(opened.call.target, item.key)
         who = f"{noun} answers " if isinstance(refusal, BrokerError) else ""
         return Reason(f"{who}{refusal}", refusal)
 
@@ -218,12 +225,38 @@ class Requester:
             reason = last_trouble(self._troubles.last_of(About.METADATA))
             opened.call.handle_no_nodes(timeout_error(what, reason), now)
             opened.call.handle_ended(now)
+        obstacles: dict[tuple[Place, int | None], Reason | None] = {}
         for item in list(self._ended_by_deadline(opened)):
             what = f"{opened.call.describe(item.key)} was not sent in time"
             if item.tries:
                 tries = count_of(item.tries, "attempt")
                 what = f"{opened.call.describe(item.key)}: no answer in time ({tries})"
-            self._fail(opened, item, timeout_error(what, self.why_waiting(opened, item.key)), now)
+            obstacle = self._shared_obstacle(opened, item, obstacles)
+            error = timeout_error(what, self._reason(opened, item, obstacle))
+            self._fail(opened, item, error, now)
+
+    def _shared_obstacle(
+        self,
+        opened: OpenCall[K, V],
+        item: Item[K],
+        obstacles: dict[tuple[Place, int | None], Reason | None],
+    ) -> Reason | None:
+        """Return what is in the way of an item, as `_obstacle` does.
+
+        Items of one node have the same in their way. There may be a hundred thousand.
+
+        Args:
+            opened: the call of the item.
+            item: the item.
+            obstacles: those of other items of the call.
+        """
+        place = self.router.place_of(opened.call, item.key)
+        if isinstance(place, str):  # no node is known: each item has a reason of its own
+            return self._obstacle(opened, item)
+        same = (place, item.refused_by)
+        if same not in obstacles:
+            obstacles[same] = self._obstacle(opened, item)
+        return obstacles[same]
 
     def _spread(self, opened: OpenCall[Any, V], now: float) -> None:
         """Make all nodes the items of a call, once the metadata name them."""

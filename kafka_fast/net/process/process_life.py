@@ -178,6 +178,8 @@ def _mark_forked() -> None:
     living.clear()
 
 
+# Clients' modules import this one, though only their cores use it: what a program gives to `atexit`
+# after that import runs before `end_clients`, while its clients still take calls.
 os.register_at_fork(after_in_child=_mark_forked)
 # Registered twice: a Ctrl-C that arrives as the first call begins ends that call before its first
 # line. Otherwise the second call finds nothing to do.

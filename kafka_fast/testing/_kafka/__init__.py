@@ -6,5 +6,4 @@ java_process        a JVM, its ports and its end
 real_kafka          a cluster
 secure_kafka        a cluster with TLS, SASL and ACLs
 identity_provider   signs the tokens of its users
-cluster_admin       requests to one broker
 """

@@ -59,7 +59,7 @@ class Node(JavaProcess):
     ports: dict[str, int]
     """Listener name -> port on the loopback address; unchanged by restarts."""
     data_dir: Path
-    """The broker's log directory."""
+    """The broker's log directory; the first, if it has several."""
 
     host: str = HOST
     """The loopback address as clients get it."""
@@ -88,6 +88,8 @@ class Layout:
     stock: bool
     protocols: Mapping[str, str]
     """Listener -> its security protocol."""
+    log_dirs: int
+    dynamic_quorum: bool
 
 
 class Installation:
@@ -102,6 +104,8 @@ class Installation:
         self._java, self._jars = find_tool("java"), class_path(layout.release.version)
         self.nodes: list[Node] = []
         """None of them started."""
+        self.guests: list[Node] = []
+        """Those that `add_guest` has added."""
         self.zookeeper: JavaProcess | None = None
         """Started, if the release needs one."""
         self.cluster_id = ""
@@ -111,6 +115,7 @@ class Installation:
         keep = os.environ.get("KAFKA_FAST_KEEP_BROKER_DATA", "0") != "0"
         self._reaper = Reaper(None if keep else self._folder)
         self._ports = PortPool()
+        self._controllers: dict[int, int] = {}  # node id -> port, of those that found the quorum
 
     def make(self) -> None:
         """Write the properties of each node, and format its storage or start the ZooKeeper.
@@ -125,28 +130,62 @@ class Installation:
 
     def close(self) -> None:
         """Kill every process and remove the data, which is for one test only."""
-        for process in [*self.nodes, *([self.zookeeper] if self.zookeeper else [])]:
+        zookeepers = [self.zookeeper] if self.zookeeper else []
+        for process in [*self.guests, *self.nodes, *zookeepers]:
             process.kill()
         self._reaper.close()
         self._ports.close()
 
     def _make_kraft(self) -> None:
         layout = self._layout
-        self.cluster_id = _new_cluster_id()
-        controllers = [self._ports.take_port() for _ in range(layout.nodes)]
-        voters = ",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(controllers, 1))
-        failover = FAST_FAILOVER if layout.fast_failover and not layout.stock else {}
+        self.cluster_id = _new_id()
+        node_ids = range(1, layout.nodes + 1)
+        self._controllers = {node_id: self._ports.take_port() for node_id in node_ids}
+        for node_id, port in self._controllers.items():
+            own = self._kraft_properties(node_id, "broker,controller")
+            self.nodes.append(self._new_node(node_id, own, {CONTROLLER: port}))
+        options = list(layout.format_options)
+        if layout.dynamic_quorum:
+            founders = (
+                f"{node_id}@{HOST}:{port}:{_new_id()}"
+                for node_id, port in self._controllers.items()
+            )
+            options += ["--initial-controllers", ",".join(founders)]
+        self._format(self.nodes, options)
+
+    def _kraft_properties(self, node_id: int, roles: str) -> dict[str, str]:
+        """Return the properties of a node, by the roles that it has."""
+        layout, controllers = self._layout, self._controllers
+        own = {
+            "process.roles": roles,
+            "node.id": str(node_id),
+            "controller.listener.names": CONTROLLER,
+        }
+        if layout.dynamic_quorum:
+            servers = (f"{HOST}:{port}" for port in controllers.values())
+            own["controller.quorum.bootstrap.servers"] = ",".join(servers)
+        else:
+            voters = (f"{voter}@{HOST}:{port}" for voter, port in controllers.items())
+            own["controller.quorum.voters"] = ",".join(voters)
+        if layout.fast_failover and not layout.stock:
+            own |= FAST_FAILOVER
         if layout.nodes == 1 and not layout.stock:
-            failover = failover | SINGLE_NODE
-        for node_id, controller in enumerate(controllers, 1):
-            own = {
-                "process.roles": "broker,controller",
-                "node.id": str(node_id),
-                "controller.quorum.voters": voters,
-                "controller.listener.names": CONTROLLER,
-            }
-            self._add_node(node_id, own | failover, {CONTROLLER: controller})
-        self._format()
+            own |= SINGLE_NODE
+        return own
+
+    def add_guest(self, role: str) -> Node:
+        """Make one more node of a cluster that runs. It is not started.
+
+        Args:
+            role: "controller", which has no vote yet, or "broker".
+        """
+        node_id = len(self.nodes) + len(self.guests) + 1
+        has_vote_to_come = role == "controller"
+        controller = {CONTROLLER: self._ports.take_port()} if has_vote_to_come else {}
+        node = self._new_node(node_id, self._kraft_properties(node_id, role), controller)
+        self._format([node], ["--no-initial-controllers"] if has_vote_to_come else [])
+        self.guests.append(node)
+        return node
 
     def _make_zookeeper(self) -> None:
         layout = self._layout
@@ -179,24 +218,31 @@ class Installation:
                 "broker.id": str(node_id),
                 "zookeeper.connect": f"{HOST}:{client_port}/kafka",
             }
-            self._add_node(node_id, own | failover, {})
+            self.nodes.append(self._new_node(node_id, own | failover, {}))
 
-    def _add_node(self, node_id: int, own: dict[str, str], controller: dict[str, int]) -> None:
-        """Write the properties of one node, and add the node to the cluster."""
+    def _new_node(self, node_id: int, own: dict[str, str], controller: dict[str, int]) -> Node:
+        """Write the properties of one node, and return it."""
         layout, name = self._layout, f"node-{node_id}"
         host = STOCK_HOST if layout.stock else HOST
-        ports = {listener: self._ports.take_port() for listener in layout.protocols}
+        is_broker = own.get("process.roles") != "controller"
+        listeners = layout.protocols if is_broker else ()
+        ports = {listener: self._ports.take_port() for listener in listeners}
         protocols = {**dict.fromkeys(controller, PLAINTEXT), **layout.protocols}
+        if not controller and CONTROLLER in own.values():
+            protocols[CONTROLLER] = PLAINTEXT  # others have it, and this node connects to them
+        folders = [self._folder / name]
+        folders += [self._folder / f"{name}-{more}" for more in range(2, layout.log_dirs + 1)]
         properties = {
             **(STOCK_SINGLE_NODE if layout.stock else _common_properties(layout.nodes, node_id)),
             **own,
             "listeners": _listed(HOST, {**controller, **ports}),
-            "advertised.listeners": _listed(host, ports),
             "listener.security.protocol.map": ",".join(map(":".join, protocols.items())),
-            "inter.broker.listener.name": PLAINTEXT,
-            "log.dirs": str(self._folder / name),
+            "log.dirs": ",".join(map(str, folders)),
             **layout.overrides,
         }
+        if is_broker:
+            properties["advertised.listeners"] = _listed(host, ports)
+            properties["inter.broker.listener.name"] = PLAINTEXT
         config = write_properties_file(self._folder / f"{name}.properties", properties)
         options = [*layout.jvm_options, layout.release.log_option]
         node = Node(
@@ -207,20 +253,21 @@ class Installation:
             ready=layout.release.ready_line,
             reaper=self._reaper,
         )
-        node.node_id, node.ports, node.data_dir = node_id, ports, self._folder / name
+        node.node_id, node.data_dir = node_id, folders[0]
+        node.ports = {**controller, **ports}
         node.host = host
-        self.nodes.append(node)
+        return node
 
-    def _format(self) -> None:
-        """Format the storage of all nodes in parallel, because most of it is a JVM's start."""
+    def _format(self, nodes: Sequence[Node], options: Sequence[str]) -> None:
+        """Format the storage of nodes in parallel, because most of it is a JVM's start."""
         running = []
-        for node in self.nodes:
+        for node in nodes:
             config = str(self._folder / f"node-{node.node_id}.properties")
             command = [self._java, "-XX:TieredStopAtLevel=1", "-cp", "./*"]
             command += ["kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", config]
             running.append(
                 subprocess.Popen(
-                    [*command, *self._layout.format_options],
+                    [*command, *options],
                     cwd=self._jars,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
@@ -234,7 +281,7 @@ class Installation:
                 raise RealKafkaError(f"the storage could not be formatted:\n{output.strip()}")
 
 
-def _new_cluster_id() -> str:
+def _new_id() -> str:
     """Return a random id in Kafka's form: 16 bytes in base64, without a leading dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")

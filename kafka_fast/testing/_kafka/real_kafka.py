@@ -13,13 +13,22 @@ client that connects to the open port earlier may wait for many seconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
+from kafka_fast import Admin
+from kafka_fast.admin import NewTopic, TopicPartitionInfo
+from kafka_fast.errors import BrokerError, UnknownTopicOrPartition
 from kafka_fast.testing._kafka.broker_jars import DEFAULT_VERSION, RealKafkaError, release
-from kafka_fast.testing._kafka.cluster_admin import ClusterAdmin, PartitionState
-from kafka_fast.testing._kafka.installation import HOST, PLAINTEXT, Installation, Layout, Node
+from kafka_fast.testing._kafka.installation import (
+    CONTROLLER,
+    PLAINTEXT,
+    Installation,
+    Layout,
+    Node,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -31,6 +40,7 @@ T = TypeVar("T")
 WAIT_TIMEOUT = 60.0
 OFFSETS_TOPIC = "__consumer_offsets"
 WAIT_POLL = 0.05
+ADMIN_TIMEOUT_MS = 15_000
 # A test's broker lives for seconds, and the C1 compiler alone starts faster and needs less memory.
 TEST_JVM = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -49,6 +59,8 @@ class RealKafka:
             own settings differ: groups do not wait for further members (3 s), no record is deleted
             for its age, names are not looked up, and topics must be created before their use.
         listeners: further listeners of each node, name -> security protocol (`secure_kafka`).
+        log_dirs: how many log directories each node has.
+        dynamic_quorum: have controllers that can be added and removed (KIP-853; Kafka 3.9).
     """
 
     def __init__(
@@ -62,6 +74,8 @@ class RealKafka:
         format_options: Sequence[str] = (),
         stock: bool = False,
         listeners: Mapping[str, str] | None = None,
+        log_dirs: int = 1,
+        dynamic_quorum: bool = False,
     ) -> None:
         if nodes not in (1, 3):
             raise RealKafkaError(f"a cluster has 1 or 3 nodes, not {nodes}")
@@ -78,6 +92,8 @@ class RealKafka:
         self._format_options = tuple(format_options)
         self._stock = stock
         self._protocols = {PLAINTEXT: PLAINTEXT, **(listeners or {})}  # by listener
+        self._log_dirs = log_dirs
+        self._dynamic_quorum = dynamic_quorum
         self._installation: Installation | None = None
 
     def __enter__(self) -> Self:
@@ -99,6 +115,11 @@ class RealKafka:
     def bootstrap(self) -> str:
         """The addresses of all nodes, as `bootstrap.servers` takes them."""
         return self.bootstrap_of(PLAINTEXT)
+
+    @property
+    def controllers(self) -> str:
+        """The addresses of all controllers, as `bootstrap.controllers` takes them; KRaft only."""
+        return self.bootstrap_of(CONTROLLER)
 
     def bootstrap_of(self, listener: str) -> str:
         """Return the addresses of one listener on all nodes, for `bootstrap.servers`."""
@@ -134,6 +155,8 @@ class RealKafka:
             format_options=self._format_options,
             stock=self._stock,
             protocols=self._protocols,
+            log_dirs=self._log_dirs,
+            dynamic_quorum=self._dynamic_quorum,
         )
         self._installation = Installation(layout)
         try:
@@ -146,6 +169,17 @@ class RealKafka:
         except BaseException:
             self.close()
             raise
+
+    def start_guest(self, role: str) -> Node:
+        """Start one more node of a cluster that runs with KRaft; it is none of `nodes`.
+
+        Args:
+            role: "broker", or "controller" (with a dynamic quorum), which has no vote yet.
+        """
+        assert self._installation is not None
+        node = self._installation.add_guest(role)
+        node.start()
+        return node
 
     def close(self) -> None:
         """Kill every process and remove the data, which is for one test only."""
@@ -171,33 +205,36 @@ class RealKafka:
             configs: topic configuration, `{"message.timestamp.type": "LogAppendTime"}`.
             replicas: the nodes of each partition, its leader first, in place of both numbers.
         """
-        replication = replication or self._count
         if replicas:
-            partitions, replication = len(replicas), -1
+            new = NewTopic(name, assignments=dict(enumerate(replicas)), configs=configs or {})
+        else:
+            new = NewTopic(name, partitions, replication or self._count, configs=configs or {})
         with self._admin() as admin:
-            count = -1 if replicas else partitions
-            admin.create_topic(name, count, replication, configs or {}, replicas)
-        self._wait(f"leaders of topic {name}", lambda: self._led_everywhere(name, partitions))
+            admin.create_topics([new]).raise_first()
+            admin.wait_until_topics_visible([name], timeout=WAIT_TIMEOUT)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; return when no running node knows it."""
         with self._admin() as admin:
-            admin.delete_topic(name)
+            admin.delete_topics([name]).raise_first()
         self._wait(f"the end of topic {name}", lambda: self._unknown_everywhere(name))
 
-    def partitions(self, topic: str) -> dict[int, PartitionState]:
+    def partitions(self, topic: str) -> dict[int, TopicPartitionInfo]:
         """Return a running node's view of the partitions of `topic`; empty if it knows none."""
         with self._admin() as admin:
-            return admin.partitions(topic)
+            result = admin.describe_topics([topic])
+            if isinstance(result.errors.get(topic), UnknownTopicOrPartition):
+                return {}
+            return {one.partition: one for one in result[topic].partitions}
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the node id of the partition's leader; wait until a leader answers."""
 
         def find() -> int | None:
-            state = self.partitions(topic).get(partition)
-            if state is None or state.leader < 0:
+            info = self.partitions(topic).get(partition)
+            if info is None or info.leader is None:
                 return None
-            return state.leader if self.node(state.leader) in self._answering() else None
+            return info.leader if self.node(info.leader) in self._answering() else None
 
         return self._wait(f"a leader of {topic}-{partition}", find)
 
@@ -205,10 +242,10 @@ class RealKafka:
         """Return when every replica of every partition of `topic` is in sync."""
 
         def full() -> bool:
-            states = self.partitions(topic)
-            return bool(states) and all(
-                state.leader > 0 and set(state.isr) == set(state.replicas)
-                for state in states.values()
+            infos = self.partitions(topic)
+            return bool(infos) and all(
+                info.leader is not None and set(info.isr) == set(info.replicas)
+                for info in infos.values()
             )
 
         self._wait(f"full in-sync replicas of topic {topic}", full, timeout)
@@ -243,43 +280,51 @@ class RealKafka:
         if self.partitions(OFFSETS_TOPIC):
             self.wait_isr(OFFSETS_TOPIC)
 
-    def _admin(self) -> ClusterAdmin:
-        """Return a connection to the first node that can answer."""
-        for node in self._answering():
-            return ClusterAdmin(HOST, node.port)
-        raise RealKafkaError("no node runs")
+    @contextmanager
+    def _admin(self, node: Node | None = None) -> Iterator[Admin]:
+        """Connect an admin client; what a broker refuses is an error of the harness.
+
+        Args:
+            node: the first question goes to this node, because the client knows no other one yet;
+                None: to any that can answer.
+
+        Raises:
+            RealKafkaError: no node runs, or the broker refused; the message is the broker's.
+            OSError: no node answers.
+        """
+        servers = [one.address for one in ([node] if node else self._answering())]
+        if not servers:
+            raise RealKafkaError("no node runs")
+        try:
+            with Admin(
+                bootstrap_servers=servers,
+                client_id="kafka-fast-harness",
+                default_api_timeout_ms=ADMIN_TIMEOUT_MS,
+            ) as admin:
+                yield admin
+        except BrokerError as refusal:
+            raise RealKafkaError(str(refusal)) from refusal
 
     def _all_see_all(self) -> bool:
         """Return whether each node's metadata lists every node."""
         whole = {node.node_id for node in self.nodes}
-        return all(self._ask(node, lambda admin: admin.nodes()) == whole for node in self.nodes)
+        return all(self._nodes_seen_by(node) == whole for node in self.nodes)
 
-    def _led_everywhere(self, topic: str, partitions: int) -> bool:
-        """Return whether each node that can answer knows a leader for every partition."""
-        for node in self._answering():
-            states = self._ask(node, lambda admin: admin.partitions(topic)) or {}
-            if len(states) < partitions or any(state.leader < 0 for state in states.values()):
-                return False
-        return True
+    def _nodes_seen_by(self, node: Node) -> set[int]:
+        with self._admin(node) as admin:
+            return {one.id for one in admin.describe_cluster().nodes}
 
     def _unknown_everywhere(self, topic: str) -> bool:
         """Return whether no node that can answer knows the topic."""
-        return all(
-            self._ask(node, lambda admin: admin.partitions(topic)) == {}
-            for node in self._answering()
-        )
+        return not any(topic in self._topics_seen_by(node) for node in self._answering())
+
+    def _topics_seen_by(self, node: Node) -> set[str]:
+        with self._admin(node) as admin:
+            return set(admin.list_topics(include_internal=True))
 
     def _answering(self) -> list[Node]:
         """Return the nodes that run and are not paused."""
         return [node for node in self.nodes if node.running and not node.paused]
-
-    def _ask(self, node: Node, question: Callable[[ClusterAdmin], T]) -> T | None:
-        """Return the node's answer, or None if it does not answer yet."""
-        try:
-            with ClusterAdmin(HOST, node.port) as admin:
-                return question(admin)
-        except OSError:
-            return None
 
     def _wait(
         self, what: str, condition: Callable[[], T | None], timeout: float = WAIT_TIMEOUT

@@ -22,13 +22,22 @@ ZooKeeper have no OAUTHBEARER here.
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafka_fast.protocol.apis.security.alter_user_scram_credentials import ScramCredentialUpsertion
+from kafka_fast import Admin
+from kafka_fast.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+    UserScramCredentialUpsertion,
+    UserScramMechanism,
+)
+from kafka_fast.errors import AuthenticationError
 from kafka_fast.testing._client_properties import (
     LOGIN_MODULES,
     login_properties,
@@ -36,9 +45,8 @@ from kafka_fast.testing._client_properties import (
     write_properties_file,
 )
 from kafka_fast.testing._kafka.broker_jars import DEFAULT_VERSION, release
-from kafka_fast.testing._kafka.cluster_admin import ClusterAdmin
 from kafka_fast.testing._kafka.identity_provider import AUDIENCE, ISSUER, IdentityProvider
-from kafka_fast.testing._kafka.installation import HOST, PLAINTEXT, Node
+from kafka_fast.testing._kafka.installation import PLAINTEXT, Node
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from kafka_fast.testing.broker.acls import AclRule, acl_rules
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
@@ -58,9 +66,8 @@ SASL_LISTENERS = ("SASL_PLAINTEXT", "SASL_SSL", "REAUTH")
 MECHANISMS: Sequence[str] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 REAUTH_MS = 2000
 
-# Mechanism -> its number in AlterUserScramCredentials, its hash, iterations. Brokers accept 4,096
-# to 16,384 iterations.
-_SCRAM = {"SCRAM-SHA-256": (1, "sha256", 4096), "SCRAM-SHA-512": (2, "sha512", 16_384)}
+# Iterations: the fewest and the most that brokers accept.
+_SCRAM = {UserScramMechanism.SCRAM_SHA_256: 4096, UserScramMechanism.SCRAM_SHA_512: 16_384}
 
 _OAUTH = "org.apache.kafka.common.security.oauthbearer"
 _ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
@@ -205,34 +212,47 @@ class SecureKafka(RealKafka):
 
     def set_password(self, user: str, password: str) -> None:
         """Change a user's password for SCRAM; return when every node knows."""
-        credentials = {mechanism: _credential(user, password, mechanism) for mechanism in _SCRAM}
+        credentials = [
+            UserScramCredentialUpsertion(user, mechanism, password, iterations)
+            for mechanism, iterations in _SCRAM.items()
+        ]
         with self._admin() as admin:
-            for credential in credentials.values():
-                admin.set_scram(credential)
+            admin.alter_user_scram_credentials(credentials).raise_first()
         self._wait(
             f"the password of {user} on every node",
             lambda: all(
-                self._scram_salt(node, mechanism, user) == credential.salt
+                self._may_log_in(node, mechanism.mechanism_name, user, password)
                 for node in self._answering()
-                for mechanism, credential in credentials.items()
+                for mechanism in _SCRAM
             ),
         )
 
-    def _scram_salt(self, node: Node, mechanism: str, user: str) -> bytes | None:
-        with ClusterAdmin(HOST, node.ports["SASL_PLAINTEXT"]) as admin:
-            return admin.scram_salt(mechanism, user)
+    def _may_log_in(self, node: Node, mechanism: str, user: str, password: str) -> bool:
+        """Return whether a node takes a user's password."""
+        properties = {
+            "bootstrap.servers": f"{node.host}:{node.ports['SASL_PLAINTEXT']}",
+            "security.protocol": "SASL_PLAINTEXT",
+            **login_properties(mechanism, username=user, password=password),
+        }
+        with Admin(properties) as admin:
+            try:
+                admin.list_topics()
+            except AuthenticationError:
+                return False
+        return True
 
     def _add_rules(self, rules: list[AclRule]) -> None:
+        bindings = {_binding(rule) for rule in rules}
         with self._admin() as admin:
-            admin.create_acls(rules)
-        user_rules, user = set(rules), rules[0].user
+            admin.create_acls(bindings).raise_first()
         self._wait(
-            f"rules of {user} on every node",
-            lambda: all(
-                user_rules <= (self._ask(node, lambda admin: admin.acls(user)) or set())
-                for node in self._answering()
-            ),
+            f"rules of {rules[0].user} on every node",
+            lambda: all(bindings <= self._rules_seen_by(node) for node in self._answering()),
         )
+
+    def _rules_seen_by(self, node: Node) -> set[AclBinding]:
+        with self._admin(node) as admin:
+            return set(admin.describe_acls(AclBindingFilter()))
 
     def _authorizer_properties(self) -> dict[str, str]:
         kraft = self.release.kraft
@@ -286,24 +306,23 @@ def _sasl_properties(mechanisms: Sequence[str], jwks_url: str) -> dict[str, str]
     return properties
 
 
-def _credential(user: str, password: str, mechanism: str) -> ScramCredentialUpsertion:
-    """Return what brokers keep of a password."""
-    number, digest, iterations = _SCRAM[mechanism]
-    salt = secrets.token_bytes(16)
-    return ScramCredentialUpsertion(
-        name=user,
-        mechanism=number,
-        iterations=iterations,
-        salt=salt,
-        salted_password=hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations),
+def _binding(rule: AclRule) -> AclBinding:
+    """Return a rule as the admin client has it."""
+    return AclBinding(
+        ResourceType(rule.resource),
+        rule.name,
+        f"User:{rule.user}",
+        AclOperation(rule.operation),
+        AclPermissionType.ALLOW if rule.allows else AclPermissionType.DENY,
+        pattern_type=PatternType.PREFIXED if rule.prefixed else PatternType.LITERAL,
     )
 
 
 def _scram_format_options() -> list[str]:
     """Return the arguments that give all users passwords when the storage is formatted."""
     options = []
-    for mechanism, (_, _, iterations) in _SCRAM.items():
+    for mechanism, iterations in _SCRAM.items():
         for user, password in USERS.items():
-            made = f"{mechanism}=[name={user},iterations={iterations},password={password}]"
-            options += ["--add-scram", made]
+            credential = f"name={user},iterations={iterations},password={password}"
+            options += ["--add-scram", f"{mechanism.mechanism_name}=[{credential}]"]
     return options

@@ -7,12 +7,15 @@ A rule that denies beats all that allow. What no rule allows is denied, but to s
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 ANONYMOUS = "ANONYMOUS"
 """The user of a connection without authentication."""
 ANY_NAME = "*"
+ANY_HOST = "*"
+CLIENTS_HOST = "127.0.0.1"
+"""From where all clients connect."""
 CLUSTER_NAME = "kafka-cluster"
 """The one name that a resource of type CLUSTER has."""
 
@@ -24,6 +27,8 @@ class ResourceType(enum.IntEnum):
     GROUP = 3
     CLUSTER = 4
     TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
 
 
 class Operation(enum.IntEnum):
@@ -40,6 +45,9 @@ class Operation(enum.IntEnum):
     DESCRIBE_CONFIGS = 10
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
 
 
 # Whoever is allowed one of these is allowed the operation that implies them, too.
@@ -63,10 +71,14 @@ class AclRule:
     """All names that begin with `name`."""
     allows: bool = True
     """False: denies."""
+    host: str = ANY_HOST
+    """From where the user connects; ANY_HOST: from anywhere."""
 
     def is_about(self, user: str, resource: ResourceType, name: str) -> bool:
         """Tell whether the rule concerns a user and a resource."""
         if self.resource is not resource or self.user not in (user, ANY_NAME):
+            return False
+        if self.host not in (ANY_HOST, CLIENTS_HOST):
             return False
         if self.prefixed:
             return name.startswith(self.name)
@@ -142,9 +154,19 @@ class Authorizer:
         self._super_users = frozenset(super_users)
         self._rules: list[AclRule] = []
 
+    @property
+    def rules(self) -> Sequence[AclRule]:
+        """All rules, the oldest first."""
+        return tuple(self._rules)
+
     def add_rules(self, rules: Iterable[AclRule]) -> None:
         """Add rules, which hold from now on."""
-        self._rules.extend(rules)
+        self._rules.extend(rule for rule in dict.fromkeys(rules) if rule not in self._rules)
+
+    def remove_rules(self, rules: Iterable[AclRule]) -> None:
+        """Remove rules that are there."""
+        for rule in rules:
+            self._rules.remove(rule)
 
     def allows(self, user: str, operation: Operation, resource: ResourceType, name: str) -> bool:
         """Tell whether a user may do something to a resource."""

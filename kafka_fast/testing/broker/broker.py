@@ -51,6 +51,7 @@ from kafka_fast.testing.broker.sasl.dialogue import Reply, SaslDialogue, State, 
 from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
 from kafka_fast.testing.broker.timers import Timers
+from kafka_fast.testing.broker.transactions.coordinator import TransactionCoordinator
 from kafka_fast.testing.broker.versions import API_VERSIONS
 
 log = logging.getLogger(__name__)
@@ -104,6 +105,7 @@ class Broker:
         self._timers = Timers()
         self._timer_keys = itertools.count()
         self._coordinator = Coordinator(node_id, state, self._timers)
+        self._transactions = TransactionCoordinator(node_id, state, self._timers, faults)
         self._waiting: list[_WaitingRequest] = []
         self._seen_changes = state.changes  # of the state, when `_waiting` was last looked at
 
@@ -170,6 +172,7 @@ class Broker:
         self._waiting.clear()
         self._sessions.forget_all()
         self._coordinator.forget_all()
+        self._transactions.forget_all()
         self.paused = False
 
     def pause(self) -> None:
@@ -205,6 +208,7 @@ class Broker:
         """Return what is to be written or closed by now; each thing once."""
         if not self.paused:
             self._coordinator.refresh(now)
+            self._transactions.refresh(now)
             self._recheck_waiting(now)
             while self._timers.run_next(now):
                 self._recheck_waiting(now)
@@ -281,6 +285,7 @@ class Broker:
             self._faults,
             self._sessions,
             self._coordinator,
+            self._transactions,
             connection.user,
         )
         answer = handlers.HANDLERS[header.api_key](request)

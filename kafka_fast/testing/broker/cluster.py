@@ -24,7 +24,9 @@ from kafka_fast.testing.broker.groups.coordinator import coordinator_of
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.partitions import planting
 from kafka_fast.testing.broker.partitions.cluster_topics import NO_LEADER, Topic
+from kafka_fast.testing.broker.partitions.coordinating import deciding_partition
 from kafka_fast.testing.broker.state import ClusterState, Node, Settings
+from kafka_fast.testing.broker.transactions.settings import TRANSACTIONS_TOPIC
 
 
 class Cluster:
@@ -62,7 +64,7 @@ class Cluster:
 
     def add_partitions(self, name: str, count: int) -> None:
         """Let a topic have `count` partitions, more than it has."""
-        self.state.add_partitions(name, count)
+        self.state.add_planned_partitions(name, self.state.plan_partitions(name, count))
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
         """Move the start of a log up to the offset `before`, as retention does."""
@@ -136,6 +138,7 @@ class Cluster:
     def kill(self, node_id: int) -> None:
         """Stop a broker at once: connections break, new ones are refused, its leaders move."""
         self._check(node_id)
+        self.state.nodes[node_id].paused = False
         self.state.node_died(node_id)
         self.brokers[node_id].kill()
 
@@ -147,11 +150,14 @@ class Cluster:
     def pause(self, node_id: int) -> None:
         """Let a broker stand still: connections stay, nothing is answered."""
         self._check(node_id)
+        self.state.nodes[node_id].paused = True
         self.brokers[node_id].pause()
 
     def resume(self, node_id: int, now: float) -> None:
         """Let a paused broker go on."""
         self._check(node_id)
+        self.state.nodes[node_id].paused = False
+        self.state.changes += 1
         self.brokers[node_id].resume(now)
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
@@ -250,6 +256,41 @@ class Cluster:
         """Say whether an open transaction has committed a position (UNSTABLE_OFFSET_COMMIT)."""
         offsets = self.state.offsets.setdefault(group, GroupOffsets())
         offsets.set_unstable(topic, partition, unstable)
+
+    # ---- transactions ----
+
+    def set_transaction_version(self, version: int) -> None:
+        """Change the feature `transaction.version`, as UpdateFeatures does (0 to 2, KIP-890)."""
+        self.state.set_transaction_version(version)
+
+    def transaction_coordinator(self, transactional_id: str) -> int:
+        """Return the node that coordinates a transactional id, -1 if none does."""
+        partition = deciding_partition(self.state.topics, TRANSACTIONS_TOPIC, transactional_id)
+        return NO_LEADER if partition is None else partition.leader
+
+    def move_transaction_coordinator(self, transactional_id: str, node_id: int) -> None:
+        """Let another node coordinate a transactional id, and all others of its partition."""
+        self._check(node_id)
+        partition = deciding_partition(self.state.topics, TRANSACTIONS_TOPIC, transactional_id)
+        if partition is None:
+            raise ValueError("no transactional id has been asked for yet")
+        self.state.move_leader(partition, node_id)
+
+    def transaction_state(self, transactional_id: str) -> str | None:
+        """Return Kafka's name of a transaction's state, None: nothing is known of the id."""
+        transaction = self.state.transactions.get(transactional_id)
+        return None if transaction is None else transaction.state.value
+
+    def forget_transactional_id(self, transactional_id: str) -> None:
+        """Drop a transactional id without an open transaction, as expiry does after a week.
+
+        Raises:
+            ValueError: a transaction is open, or is about to end.
+        """
+        transaction = self.state.transactions.get(transactional_id)
+        if transaction is not None and not transaction.may_expire:
+            raise ValueError(f"{transactional_id!r} is {transaction.state.value}")
+        self.state.transactions.pop(transactional_id, None)
 
     # ---- out ----
 

@@ -6,13 +6,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_fast.errors import GroupAuthorizationFailed, TopicAuthorizationFailed
+from kafka_fast.errors import (
+    ClusterAuthorizationFailed,
+    GroupAuthorizationFailed,
+    SecurityDisabled,
+    TopicAuthorizationFailed,
+    TransactionalIdAuthorizationFailed,
+)
 from kafka_fast.protocol.frame import RequestHeader
-from kafka_fast.testing.broker.acls import ANONYMOUS, Operation, ResourceType
+from kafka_fast.testing.broker.acls import (
+    ANONYMOUS,
+    CLUSTER_NAME,
+    Authorizer,
+    Operation,
+    ResourceType,
+)
 from kafka_fast.testing.broker.faults import ErrorRule, Faults
 from kafka_fast.testing.broker.groups.coordinator import Coordinator
 from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
+from kafka_fast.testing.broker.transactions.coordinator import TransactionCoordinator
 
 
 class CloseConnectionError(Exception):
@@ -33,6 +46,8 @@ class ReceivedRequest:
     sessions: FetchSessions
     """Of the asked broker."""
     coordinator: Coordinator
+    """Of groups, on the asked broker."""
+    transactions: TransactionCoordinator
     """On the asked broker."""
     user: str = ANONYMOUS
     """Who asks."""
@@ -52,6 +67,19 @@ class ReceivedRequest:
         authorizer = self.state.security.authorizer
         return authorizer is None or authorizer.allows_some(self.user, operation, resource)
 
+    def rights(self, operation: Operation) -> Authorizer:
+        """Return the cluster's rules to a user who may do that to the cluster.
+
+        Raises:
+            ClusterAuthorizationFailed, SecurityDisabled
+        """
+        authorizer = self.state.security.authorizer
+        if authorizer is None:
+            raise SecurityDisabled("No Authorizer is configured.")
+        if not authorizer.allows(self.user, operation, ResourceType.CLUSTER, CLUSTER_NAME):
+            raise ClusterAuthorizationFailed("Cluster authorization failed.")
+        return authorizer
+
     def check_topic(self, operation: Operation, name: str) -> None:
         """Refuse a user who may not do that to a topic.
 
@@ -69,6 +97,15 @@ class ReceivedRequest:
         """
         if not self.allows(operation, ResourceType.GROUP, group_id):
             raise GroupAuthorizationFailed("Group authorization failed.")
+
+    def check_transactional_id(self, operation: Operation, transactional_id: str) -> None:
+        """Refuse a user who may not do that with a transactional id.
+
+        Raises:
+            TransactionalIdAuthorizationFailed
+        """
+        if not self.allows(operation, ResourceType.TRANSACTIONAL_ID, transactional_id):
+            raise TransactionalIdAuthorizationFailed("Transactional Id authorization failed.")
 
     def planned_error(
         self, topic: str | None = None, partition: int | None = None, *, exactly: bool = False

@@ -34,6 +34,8 @@ from kafka_fast.testing.broker.partitions.cluster_topics import (
 )
 from kafka_fast.testing.broker.partitions.log import PartitionLog
 from kafka_fast.testing.broker.security import Security, SecurityState
+from kafka_fast.testing.broker.transactions.settings import NEWEST_VERSION, TransactionSettings
+from kafka_fast.testing.broker.transactions.transaction import Transaction
 
 MAX_PARTITIONS = 10_000  # of one topic; Kafka has no such limit, a test broker's memory has
 FIRST_PRODUCER_ID = 1000
@@ -67,6 +69,7 @@ class Settings:
     closest_replica: bool = False
     """Consumers are sent to a replica in their rack (KIP-392)."""
     groups: GroupSettings = field(default_factory=GroupSettings)
+    transactions: TransactionSettings = field(default_factory=TransactionSettings)
     security: Security = field(default_factory=lambda: Security(mechanisms=()))
 
 
@@ -79,6 +82,13 @@ class Node:
     port: int
     rack: str | None = None
     alive: bool = True
+    paused: bool = False
+    """It stands still: other brokers get no answer either."""
+
+    @property
+    def serves(self) -> bool:
+        """Tell whether another broker that asks gets an answer."""
+        return self.alive and not self.paused
 
 
 class ClusterState:
@@ -98,6 +108,9 @@ class ClusterState:
         self.leader_changes = 0  # grows with every change of topics and leaders
         self.groups: dict[str, ClassicGroup | ConsumerGroup] = {}  # by group id
         self.offsets: dict[str, GroupOffsets] = {}  # by group id
+        self.transactions: dict[str, Transaction] = {}  # by transactional id
+        self.transaction_version = settings.transactions.version  # the feature, finalized
+        self.features_epoch = 0  # grows with every change of features
         self._random = random_source
         self.topic_names: dict[bytes, str] = {}  # by topic id
         self._next_producer_id = FIRST_PRODUCER_ID
@@ -194,21 +207,57 @@ class ClusterState:
         self.changes += 1
         self.leader_changes += 1
 
-    def add_partitions(self, name: str, count: int) -> None:
-        """Let a topic have `count` partitions; the new ones have as many replicas as the first.
+    def plan_partitions(
+        self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
+    ) -> list[list[int]]:
+        """Return the nodes of the partitions that a topic lacks to have `count`; nothing changes.
+
+        Args:
+            name: the topic's name.
+            count: of its partitions, with those that it has.
+            assignments: the nodes of each new one; None: as many as the first partition has.
 
         Raises:
             InvalidPartitions: it has as many already.
+            InvalidReplicaAssignment: the assignments do not fit.
             UnknownTopicOrPartition: there is no such topic.
         """
         factor = len(self.partition(name, 0).replicas)
+        present = len(self.topics[name].partitions)
+        if count <= present:
+            raise InvalidPartitions(f"{name!r} has {present} partitions already")
+        if assignments is None:
+            return self._chosen_replicas(count, factor)[present:]
+        if len(assignments) != count - present:
+            raise InvalidReplicaAssignment(f"{len(assignments)} assignments for {count - present}")
+        replicas = self._given_replicas(dict(enumerate(assignments)))
+        if len(replicas[0]) != factor:
+            raise InvalidReplicaAssignment(f"{len(replicas[0])} replicas, and not {factor}")
+        return replicas
+
+    def add_planned_partitions(self, name: str, replicas: Iterable[list[int]]) -> None:
+        """Let a topic have these partitions more."""
         topic = self.topics[name]
-        if count <= len(topic.partitions):
-            raise InvalidPartitions(f"{name!r} has {len(topic.partitions)} partitions already")
-        for node_ids in self._chosen_replicas(count, factor)[len(topic.partitions) :]:
+        for node_ids in replicas:
             self._add_partition(topic, node_ids)
         self.changes += 1
         self.leader_changes += 1
+
+    def set_topic_config(
+        self, topic: Topic, texts: Mapping[str, str | None], *, validate_only: bool
+    ) -> None:
+        """Give a topic other settings, all of them.
+
+        Raises:
+            InvalidConfig: Kafka does not know a setting, or does not take its value.
+        """
+        config = TopicConfig.from_texts(texts)
+        if validate_only:
+            return
+        topic.config = config
+        for partition in topic.partitions:
+            partition.log.retention_bytes = config.retention_bytes
+        self.changes += 1
 
     def delete_topic(self, name: str) -> None:
         """Forget a topic and its records.
@@ -257,6 +306,16 @@ class ClusterState:
         if not 1 <= factor <= len(live):
             raise InvalidReplicationFactor(f"{factor} replicas on {len(live)} live brokers")
         return [[live[(i + j) % len(live)] for j in range(factor)] for i in range(count)]
+
+    # ---- features ----
+
+    def set_transaction_version(self, version: int) -> None:
+        """Let producers and brokers speak another version of transactions, from now on."""
+        if not 0 <= version <= NEWEST_VERSION:
+            raise ValueError(f"transaction.version is 0 to {NEWEST_VERSION}, not {version}")
+        self.transaction_version = version
+        self.features_epoch += 1
+        self.changes += 1
 
     # ---- leaders and nodes ----
 

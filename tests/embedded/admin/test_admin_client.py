@@ -17,18 +17,17 @@ from kafka_fast.admin import (
     AlterConfigOp,
     ConfigResource,
     ConfigResourceType,
-    NewPartitions,
     NewTopic,
     Secret,
 )
 from kafka_fast.admin.workflows.groups import describe_groups
 from kafka_fast.errors import (
     ConfigError,
-    InvalidPartitions,
     KafkaError,
     KafkaTimeoutError,
     TopicAlreadyExists,
     UnknownTopicOrPartition,
+    UnsupportedEndpointType,
     UsageError,
     WakeupError,
 )
@@ -52,6 +51,17 @@ def embedded_kafka() -> Iterator[EmbeddedKafka]:
 def admin(kafka: EmbeddedKafka) -> Iterator[Admin]:
     with Admin(bootstrap_servers=kafka.bootstrap) as made:
         yield made
+
+
+def test_what_only_brokers_do_is_refused_before_anything_is_sent() -> None:
+    """No node listens here."""
+    with Admin(bootstrap_controllers="127.0.0.1:1") as admin:
+        with pytest.raises(UnsupportedEndpointType, match="list_topics: controllers are not asked"):
+            admin.list_topics()
+        with pytest.raises(UnsupportedEndpointType, match="delete_groups: controllers are not"):
+            admin.delete_groups(["g"])
+        with pytest.raises(KafkaTimeoutError, match="DescribeCluster"):
+            admin.describe_cluster(timeout=0.1)
 
 
 def test_topics_from_their_beginning_to_their_end(admin: Admin, kafka: EmbeddedKafka) -> None:
@@ -171,14 +181,6 @@ def test_metrics_and_dump(admin: Admin) -> None:
     admin.create_topics([NewTopic("a", 1)]).raise_first()
     assert admin.metrics()["client_id"] == admin.client_id
     assert "sent CreateTopics" in admin.debug_dump()
-
-
-def test_partitions_by_the_embedded_broker(admin: Admin) -> None:
-    """It does not offer the API: the error says which it is."""
-    admin.create_topics([NewTopic("a", 1)]).raise_first()
-    result = admin.create_partitions({"a": NewPartitions(2)})
-    for error in result.errors.values():
-        assert "CreatePartitions" in str(error) or isinstance(error, InvalidPartitions)
 
 
 # ---- asyncio ----

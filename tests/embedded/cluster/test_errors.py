@@ -208,6 +208,23 @@ def test_an_illegal_topic_fails_at_once(producer_on: MakeProducer) -> None:
         producer_on().send("no spaces allowed", b"x")
 
 
+@pytest.mark.parametrize("name", ["\udcff", "t" * 2**15], ids=["no UTF-8", "long"])
+def test_a_topic_that_no_request_can_name_fails_as_others_do(
+    producer_on: MakeProducer, topic: str, name: str
+) -> None:
+    """Regression: the first ended the control thread; a broker closes the connection of others."""
+    producer = producer_on()
+    for refused in (
+        lambda: producer.send(name, b"x"),
+        lambda: producer.send_nowait(name, b"x"),
+        lambda: producer.send_many(name, [b"x"]),
+        lambda: producer.partitions_for(name),
+    ):
+        with pytest.raises(InvalidTopicException, match="the name of a topic"):
+            refused()
+    assert producer.send(topic, b"x").result(TIMEOUT).offset == 0
+
+
 def test_a_fatal_error_is_raised_by_sends_and_ends_what_waits() -> None:
     """Nobody waits for delivery.timeout.ms when there will never be a producer id."""
     with EmbeddedKafka() as kafka:

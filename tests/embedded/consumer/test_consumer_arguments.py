@@ -45,6 +45,7 @@ TYPES: dict[str, Call] = {
     "end_offsets": lambda c, p: c.end_offsets([p.topic]),  # type: ignore[list-item]
     "offsets_for_times": lambda c, p: c.offsets_for_times({p: "now"}),  # type: ignore[dict-item]
     "partitions_for": lambda c, p: c.partitions_for(3),  # type: ignore[arg-type]
+    "enforce_rebalance": lambda c, p: c.enforce_rebalance(7),  # type: ignore[arg-type]
     "close": lambda c, p: c.close("soon"),  # type: ignore[arg-type]
 }
 
@@ -68,6 +69,15 @@ VALUES: dict[str, Call] = {
     "end_offsets": lambda c, p: c.end_offsets([TopicPartition("", 0)]),
     "offsets_for_times": lambda c, p: c.offsets_for_times({p: -1}),
     "partitions_for": lambda c, p: c.partitions_for(""),
+    "assign what is no UTF-8": lambda c, p: c.assign([TopicPartition("\udcff", 0)]),
+    "assign a long name": lambda c, p: c.assign([TopicPartition("t" * 2**15, 0)]),
+    "subscribe to what is no UTF-8": lambda c, p: c.subscribe(["\udcff"]),
+    "commit what is no UTF-8": lambda c, p: c.commit({TopicPartition("\udcff", 0): 1}),
+    "commit a note": lambda c, p: c.commit({p: OffsetAndMetadata(1, -1, "\udcff")}),
+    "committed of what is no UTF-8": lambda c, p: c.committed([TopicPartition("\udcff", 0)]),
+    "end_offsets of what is no UTF-8": lambda c, p: c.end_offsets([TopicPartition("\udcff", 0)]),
+    "rebalance for what is no UTF-8": lambda c, p: c.enforce_rebalance("\udcff"),
+    "partitions_for what is no UTF-8": lambda c, p: c.partitions_for(["\udcff"]),
 }
 
 
@@ -95,6 +105,7 @@ class TestArguments:
 
     @pytest.mark.parametrize("call", VALUES.values(), ids=VALUES)
     def test_of_a_wrong_value(self, consumer: Consumer, topic: str, call: Call) -> None:
+        """Regression: a name that is no UTF-8 ended the control thread."""
         self.check(call, UsageError, consumer, topic)
 
     def test_other_kinds_of_numbers_and_pairs(self, consumer: Consumer, topic: str) -> None:

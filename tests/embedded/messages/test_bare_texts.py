@@ -271,9 +271,11 @@ def test_what_a_consumer_takes_several_of(consumer: Consumer, wrong: Any) -> Non
     calls: tuple[Callable[..., object], ...] = (consumer.assign, consumer.end_offsets)
     for call in calls:
         said = refusal(lambda call=call: call(wrong))  # type: ignore[misc]
-        assert said.startswith("partitions come in a list")
-    assert refusal(lambda: consumer.partitions_for(wrong)).startswith("topics come in a list")
-    assert refusal(lambda: consumer.offsets_for_times(wrong)).startswith("times come in a mapping")
+        assert said.startswith("partitions are a list")
+    assert refusal(lambda: consumer.partitions_for(wrong)).startswith("topics are a list")
+    assert refusal(lambda: consumer.offsets_for_times(wrong)).startswith(
+        "times by partition come in a"
+    )
 
 
 def test_a_callback_is_looked_at_before_the_commit(consumer: Consumer) -> None:

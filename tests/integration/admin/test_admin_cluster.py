@@ -21,6 +21,7 @@ from kafka_fast.errors import (
     DuplicateVoter,
     InconsistentClusterId,
     KafkaError,
+    KafkaTimeoutError,
     UnsupportedVersion,
     VoterNotFound,
 )
@@ -65,6 +66,9 @@ def test_features_are_described_and_updated(admin: Admin) -> None:
     level = features.finalized["metadata.version"].max_version_level
     assert features.supported["metadata.version"].max_version >= level > 0
     assert features.finalized_epoch is not None
+    assert admin.describe_features(node_id=1).supported == features.supported
+    with pytest.raises(KafkaTimeoutError, match="ApiVersions"):
+        admin.describe_features(node_id=99, timeout=0.2)
     result = admin.update_features({"metadata.version": FeatureUpdate(999)}, validate_only=True)
     assert "metadata.version" in str(result.errors["metadata.version"])
     lower = FeatureUpdate(level - 1, UpgradeType.UPGRADE)

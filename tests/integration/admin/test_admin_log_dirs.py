@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_fast import Admin, Producer, TopicPartition
 from kafka_fast.admin import NewTopic, ReplicaLogDirInfo, TopicPartitionReplica
+from kafka_fast.cli.main import main
 from kafka_fast.errors import KafkaTimeoutError, LogDirNotFound, UnknownTopicOrPartition
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from tests.conftest import started
@@ -77,6 +80,37 @@ def test_a_replica_moves(admin: Admin, topic: str, folders: list[str]) -> None:
     admin.alter_replica_log_dirs({here: other}).raise_first()
     moved = ReplicaLogDirInfo(other, 0, None, None)
     eventually(lambda: admin.describe_replica_log_dirs([here])[here] == moved, "the move")
+
+
+def test_the_command_line_moves_a_replica(
+    kafka: RealKafka, topic: str, folders: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(*words: str, status: int = 0) -> dict[str, Any]:
+        capsys.readouterr()
+        assert main(["cluster", *words, "-b", kafka.bootstrap, "-o", "json"]) == status
+        shown: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return shown
+
+    def places() -> list[tuple[str, bool]]:
+        """Return where the replica is, and whether it is still copied there."""
+        return [
+            (one["directory"], replica["future"])
+            for one in told("log-dirs", "1", "--topic", topic)["log_dirs"]
+            for replica in one["replicas"]
+            if replica["partition"] == 0
+        ]
+
+    ((place, _),) = places()
+    (other,) = set(folders) - {place}
+    move = ["move-replica", f"{topic}:0", "--broker", "1", "--to"]
+    entry = {"topic": topic, "partition": 0, "node": 1, "from": place, "to": other}
+    assert told(*move, other, "--dry-run")["replicas"] == [{**entry, "outcome": "started"}]
+    assert places() == [(place, False)]
+    assert told(*move, other)["replicas"] == [{**entry, "outcome": "started"}]
+    eventually(lambda: places() == [(other, False)], "the move")
+    assert told(*move, "/nowhere", status=1)["errors"][0]["error"] == "LOG_DIR_NOT_FOUND"
+    absent = told("move-replica", f"{topic}:7", "--broker", "1", "--to", other, status=1)
+    assert absent["errors"][0]["partition"] == 7
 
 
 def test_what_cannot_move(admin: Admin, topic: str, folders: list[str]) -> None:

@@ -114,6 +114,8 @@ def test_topics_are_described_page_by_page(admin: Admin, monkeypatch: pytest.Mon
         for one in topic.partitions:
             assert (one.elr, one.last_known_elr) == ((), ())
             assert len(one.replicas) == len(one.isr) == 3
+        by_id = admin.describe_topics([topic.topic_id], by_id=True) if topic.topic_id else {}
+        assert by_id == {topic.topic_id: topic}, "with eligible leader replicas, too"
     assert list(described) == [*names, "no-topic", "no/name"]
     assert list(described.errors) == ["no-topic", "no/name"]
 

@@ -30,6 +30,7 @@ def topic() -> str:
     return f"admin-{uuid.uuid4().hex}"
 
 
+@pytest.mark.needs_kafka("3.1", "topics are described by id")
 def test_a_topic_is_created_described_and_deleted(admin: Admin, topic: str) -> None:
     created = admin.create_topics([NewTopic(topic, 3, 1, configs={"retention.ms": "1000"})])
     told = created[topic]
@@ -52,6 +53,7 @@ def test_a_topic_is_created_described_and_deleted(admin: Admin, topic: str) -> N
     eventually(lambda: topic not in admin.list_topics())
 
 
+@pytest.mark.needs_kafka("2.4", "the cluster chooses the numbers")
 def test_what_cannot_be_created_does_not_keep_the_others_away(admin: Admin, topic: str) -> None:
     other = f"{topic}-other"
     admin.create_topics([NewTopic(topic, 1, 1)]).raise_first()
@@ -70,6 +72,7 @@ def test_what_cannot_be_created_does_not_keep_the_others_away(admin: Admin, topi
     assert list(result) == [topic, other, "no/name", "odd"]
 
 
+@pytest.mark.needs_kafka("2.4", "the numbers of a new topic are told")
 def test_nothing_is_created_that_is_only_validated(admin: Admin, topic: str) -> None:
     result = admin.create_topics([NewTopic(topic, 2, 1)], validate_only=True)
     assert result[topic].partition_count == 2
@@ -99,6 +102,7 @@ def test_records_are_deleted(admin: Admin, topic: str, real_kafka: RealKafka) ->
     assert "its topic has 2" in str(result.errors[TopicPartition(topic, 7)])
 
 
+@pytest.mark.needs_kafka("3.0", "ids of topics, and an error about them")
 def test_topics_are_deleted_by_id(admin: Admin, topic: str) -> None:
     topic_id = admin.create_topics([NewTopic(topic, 1, 1)])[topic].topic_id
     assert topic_id is not None

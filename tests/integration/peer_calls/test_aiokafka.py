@@ -405,7 +405,7 @@ async def _(scene: Scene) -> Any:
         return await sent(made, scene.new_name(), value=b"v")
 
 
-@add("AIOKafkaProducer with a transactional_id", needs="AddPartitionsToTxn")
+@add("AIOKafkaProducer with a transactional_id")
 async def _(scene: Scene) -> Any:
     async def begin() -> Any:
         async with producer(scene, transactional_id=scene.group) as made, made.transaction():
@@ -518,14 +518,14 @@ async def _(scene: Scene) -> Any:
         return len((await made.describe_cluster())["brokers"])
 
 
-@add("AIOKafkaAdminClient.create_partitions()", needs="CreatePartitions")
+@add("AIOKafkaAdminClient.create_partitions()")
 async def _(scene: Scene) -> Any:
     async with admin(scene) as made:
         answer = await made.create_partitions({scene.topic: NewPartitions(4)})
         return answer.topic_errors[0][1]
 
 
-@add("AIOKafkaAdminClient.list_consumer_groups()", needs="ListGroups")
+@add("AIOKafkaAdminClient.list_consumer_groups()")
 async def _(scene: Scene) -> Any:
     async with admin(scene) as made:
         return isinstance(await made.list_consumer_groups(), list)

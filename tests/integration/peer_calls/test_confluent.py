@@ -378,10 +378,13 @@ def _(scene: Scene) -> Any:
     return delivered(made, scene.topic, value=b"v" * 2_000_000, partition=0)
 
 
-@CALLS("Producer.init_transactions()", needs="AddPartitionsToTxn")
+@CALLS("Producer.commit_transaction()")
 def _(scene: Scene) -> Any:
     made = producer(scene, transactional_id=scene.group)
-    return error_of(lambda: made.init_transactions(2.0))
+    made.init_transactions(TIMEOUT)
+    made.begin_transaction()
+    outcome = delivered(made, scene.topic, value=b"v", partition=0)
+    return outcome, error_of(lambda: made.commit_transaction(TIMEOUT))
 
 
 # ---- administration ----
@@ -506,25 +509,25 @@ def _(scene: Scene) -> Any:
     return settings["max.message.bytes"].value
 
 
-@CALLS("AdminClient.incremental_alter_configs()", needs="IncrementalAlterConfigs")
+@CALLS("AdminClient.incremental_alter_configs()")
 def _(scene: Scene) -> Any:
     entry = ConfigEntry("retention.bytes", "1000", incremental_operation=AlterConfigOpType.SET)
     asked = ConfigResource(ResourceType.TOPIC, scene.topic, incremental_configs=[entry])
     return results_of(admin(scene).incremental_alter_configs([asked]))
 
 
-@CALLS("AdminClient.create_partitions()", needs="CreatePartitions")
+@CALLS("AdminClient.create_partitions()")
 def _(scene: Scene) -> Any:
     return results_of(admin(scene).create_partitions([NewPartitions(scene.topic, 4)]))
 
 
-@CALLS("AdminClient.list_consumer_groups()", needs="ListGroups")
+@CALLS("AdminClient.list_consumer_groups()")
 def _(scene: Scene) -> Any:
     groups = admin(scene).list_consumer_groups().result(TIMEOUT)
     return [error.args[0].name() for error in groups.errors]
 
 
-@CALLS("AdminClient.describe_acls()", needs="DescribeAcls")
+@CALLS("AdminClient.describe_acls()")
 def _(scene: Scene) -> Any:
     from confluent_kafka.admin import (
         AclBindingFilter,

@@ -339,10 +339,13 @@ def _(scene: Scene) -> Any:
         return sent(made, scene.new_name(), value=b"v")
 
 
-@CALLS("KafkaProducer.init_transactions()", needs="AddPartitionsToTxn")
+@CALLS("KafkaProducer.commit_transaction()")
 def _(scene: Scene) -> Any:
-    with producer(scene, transactional_id=scene.group, max_block_ms=2000) as made:
-        return error_of(made.init_transactions)
+    with producer(scene, transactional_id=scene.group) as made:
+        made.init_transactions()
+        made.begin_transaction()
+        outcome = sent(made, scene.topic, value=b"v", partition=0)
+        return outcome, error_of(made.commit_transaction)
 
 
 # ---- administration ----
@@ -463,26 +466,26 @@ def _(scene: Scene) -> Any:
         return len(made.describe_cluster()["brokers"])
 
 
-@CALLS("KafkaAdminClient.create_partitions()", needs="CreatePartitions")
+@CALLS("KafkaAdminClient.create_partitions()")
 def _(scene: Scene) -> Any:
     with admin(scene) as made:
         made.create_partitions({scene.topic: NewPartitions(4)})
         return eventually(lambda: len(made.describe_topics([scene.topic])[0]["partitions"]) == 4)
 
 
-@CALLS("KafkaAdminClient.list_groups()", needs="ListGroups")
+@CALLS("KafkaAdminClient.list_groups()")
 def _(scene: Scene) -> Any:
     with admin(scene) as made:
         return bool(made.list_groups() is not None)
 
 
-@CALLS("KafkaAdminClient.delete_groups()", needs="DeleteGroups")
+@CALLS("KafkaAdminClient.delete_groups()")
 def _(scene: Scene) -> Any:
     with admin(scene) as made:
         return error_of(lambda: bool(made.delete_groups([scene.group])))
 
 
-@CALLS("KafkaAdminClient.alter_configs()", needs="IncrementalAlterConfigs")
+@CALLS("KafkaAdminClient.alter_configs()")
 def _(scene: Scene) -> Any:
     with admin(scene) as made:
         asked = ConfigResource(

@@ -17,6 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
+import confluent_kafka
 import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
@@ -174,7 +175,70 @@ def test_from_the_end_it_waits_for_what_comes(real_kafka: RealKafka, command: Co
     assert 10 <= int(shown.split(b":")[1]) < next(numbers), "nothing of what was there before"
 
 
+# ---- the last records ----
+
+
+def test_the_last_records_behind_the_ends_of_transactions(
+    real_kafka: RealKafka, command: Command
+) -> None:
+    name = new_topic(real_kafka, 2)
+    transactional = confluent_kafka.Producer(
+        {"bootstrap.servers": real_kafka.bootstrap, "transactional.id": name}
+    )
+    transactional.init_transactions()
+    for number in range(6):  # each transaction ends in an offset that is no record
+        transactional.begin_transaction()
+        transactional.produce(
+            name, b"%d" % number, partition=0, headers=[("number", b"%d" % number)]
+        )
+        transactional.commit_transaction()
+    now = int(time.time() * 1000)
+    with Producer(bootstrap_servers=real_kafka.bootstrap) as producer:
+        for number in range(3):
+            later = now + 60_000 * (number + 1)
+            producer.send(name, f"later {number}", partition=1, timestamp_ms=later)
+
+    def shown(*arguments: str) -> list[bytes]:
+        return lines(command.output("consume", name, *arguments))
+
+    assert shown("--tail", "3") == [b"3", b"4", b"5", b"later 0", b"later 1", b"later 2"]
+    assert shown("--tail", "3", "-X", "isolation.level=read_committed", "-p", "0") == [
+        b"3",
+        b"4",
+        b"5",
+    ]
+    assert shown("--tail-together", "4") == [b"5", b"later 0", b"later 1", b"later 2"]
+    assert shown("--tail", "1", "--header", "number=1") == [b"1"]
+    assert shown("--until", "end", "-H", "number", "-n", "2", "-F", r"%h{number}\n") == [b"0", b"1"]
+
+
 # ---- formats ----
+
+
+def test_lines_of_json_are_sent_as_they_were(real_kafka: RealKafka, command: Command) -> None:
+    first, second = new_topic(real_kafka, 2), new_topic(real_kafka, 2)
+    with Producer(bootstrap_servers=real_kafka.bootstrap) as producer:
+        producer.send(first, b"\xff", key="k", partition=0, timestamp_ms=1_234)
+        producer.send(first, None, key=b"", partition=1, headers=[("h", None), ("h", b"\xfe")])
+        producer.send(first, b"", partition=1, headers=[("", b"")], timestamp_ms=0)
+    written = command.output("consume", first, "--until", "end", "-F", "json")
+    words = command._words(("produce", second, "-F", "json", "--keep-partitions"))
+    subprocess.run(words, input=written, cwd=ROOT, timeout=TIMEOUT, check=True)
+    again = command.output("consume", second, "--until", "end", "-F", "json")
+    assert sorted(lines(again.replace(second.encode(), first.encode()))) == sorted(lines(written))
+    assert len(lines(again)) == 3
+
+
+def test_numbers_of_javas_serializers(real_kafka: RealKafka, command: Command) -> None:
+    name = new_topic(real_kafka)
+    numbers = {"key_serializer": "LongSerializer", "value_serializer": "DoubleSerializer"}
+    with Producer(bootstrap_servers=real_kafka.bootstrap, **numbers) as producer:
+        producer.send(name, 0.5, key=-7)
+    form = ["--until", "end", "--key-as", "long", "--value-as", "double", "--format", "%k=%v"]
+    assert command.output("consume", name, *form) == b"-7=0.5"
+    run = command("consume", name, "--until", "end", "--value-as", "integer")
+    assert (run.returncode, run.stdout) == (1, b"")
+    assert f"{name}-0, offset 0: the value is no integer".encode() in run.stderr
 
 
 def test_formats(real_kafka: RealKafka, command: Command) -> None:

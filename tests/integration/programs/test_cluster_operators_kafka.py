@@ -15,6 +15,7 @@ from kafka_fast import Admin, Producer
 from kafka_fast.admin import ConfigResource, ConfigResourceType
 from kafka_fast.cli.main import main
 from kafka_fast.testing._kafka.real_kafka import RealKafka
+from tests.conftest import start_or_skip
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -53,6 +54,58 @@ def test_the_cluster(real_kafka: RealKafka, told: Told) -> None:
     (log_dir,) = told("cluster", "log-dirs", "1")["log_dirs"]
     assert log_dir["error"] is None
     assert log_dir["usable_bytes"] <= log_dir["total_bytes"]
+
+
+@pytest.mark.needs_kafka("3.3", "levels are checked")
+def test_levels_of_features(told: Told) -> None:
+    features = {one["feature"]: one for one in told("cluster", "features")["features"]}
+    level = features["metadata.version"]["level"]
+    refused = told("cluster", "upgrade", "metadata.version=999", "--dry-run", status=1)
+    (error,) = refused["errors"]
+    assert error["feature"] == "metadata.version"
+    told("cluster", "downgrade", "metadata.version=999", "--yes", status=1)
+    assert {one["feature"]: one for one in told("cluster", "features")["features"]} == features
+    assert level is not None
+
+
+@pytest.mark.needs_kafka("4.4", "controllers are unregistered")
+def test_nodes_and_votes_that_stay(told: Told) -> None:
+    def refused(*words: str, status: int = 1) -> str:
+        (error,) = told("cluster", *words, status=status)["errors"]
+        return str(error["error"])
+
+    assert refused("unregister-broker", "1", "--yes", status=2) == "UsageError"
+    assert refused("unregister-broker", "99", "--yes") == "BROKER_ID_NOT_REGISTERED"
+    assert refused("unregister-controller", "99", "--yes") == "CONTROLLER_ID_NOT_REGISTERED"
+    told("cluster", "unregister-broker", "99", "--dry-run")
+    directory = ["--directory", "MkU3OEVBNTcwNTJENDM2Qg"]
+    endpoint = ["--endpoint", "CONTROLLER://127.0.0.1:1"]
+    assert refused("add-voter", "7", *directory, *endpoint) == "UNSUPPORTED_VERSION"
+    assert refused("add-voter", "7", *endpoint, status=2) == "UsageError"
+    assert refused("remove-voter", "7", *directory, "--yes") == "UNSUPPORTED_VERSION"
+
+
+@pytest.mark.needs_kafka("3.9", "quorums that change")
+def test_votes_of_a_dynamic_quorum(capsys: pytest.CaptureFixture[str]) -> None:
+    overrides = {
+        "controller.quorum.voters": "",
+        "controller.quorum.bootstrap.servers": "127.0.0.1:1",  # a single node needs nobody
+    }
+    kafka = RealKafka(overrides=overrides, format_options=["--standalone"])
+    start_or_skip(kafka)
+    with kafka:
+        told = teller(kafka, capsys)
+        (voter,) = told("cluster", "quorum")["replicas"]
+        planned = told("cluster", "remove-voter", "1", "--dry-run")["voters"]
+        assert planned == [{"node": 1, "directory": voter["directory"], "outcome": "removed"}]
+        (endpoint,) = voter["endpoints"]
+        twice = ["add-voter", "1", "--directory", voter["directory"], "--endpoint", endpoint]
+        (error,) = told("cluster", *twice, status=1)["errors"]
+        assert error["error"] == "DUPLICATE_VOTER"
+        absent = ["remove-voter", "7", "--directory", voter["directory"], "--yes"]
+        (error,) = told("cluster", *absent, status=1)["errors"]
+        assert error["error"] == "VOTER_NOT_FOUND"
+        assert len(told("cluster", "quorum")["replicas"]) == 1
 
 
 @pytest.mark.needs_kafka("2.8", "quotas of addresses")
@@ -119,6 +172,13 @@ def test_replicas_move_and_come_back(
     assert len(throttles()) == 4
     states = [one["state"] for one in told("reassign", "status", plan)["partitions"]]
     assert states[0] == "moving"
+    refused = told("reassign", "run", before, "--yes", status=1)
+    assert refused["errors"][0]["error"] == "REASSIGNMENT_IN_PROGRESS"
+    beside = ["--throttle", "2000", "--additional", "--yes"]
+    told("reassign", "run", plan, *beside)  # the same moves, with another throttle
+    eventually(lambda: "2000" in throttles().values(), "the other throttle")
+    late = told("reassign", "status", plan, "--wait", "--timeout", "0s", status=1)
+    assert late["errors"][0]["error"] == "KafkaTimeoutError"
     cancelled = told("reassign", "cancel", plan, "--yes")
     assert cancelled["partitions"][0] == {"topic": topic, "partition": 0, "outcome": "cancelled"}
     eventually(lambda: throttles() == {}, "the end of the throttle")

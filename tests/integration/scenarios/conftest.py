@@ -1,7 +1,6 @@
 """The brokers that the scenarios run on: real Kafka first, then the embedded one.
 
-Each scenario states what Apache Kafka does; the embedded broker has to do the same. Where it may
-differ (it coordinates no transactions) there is no scenario.
+Each scenario states what Apache Kafka does; the embedded broker has to do the same.
 """
 
 from __future__ import annotations

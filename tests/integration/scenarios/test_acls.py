@@ -11,6 +11,10 @@ import pytest
 
 from kafka_fast.protocol.apis.cluster.find_coordinator import FindCoordinatorRequest
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.cluster.update_features import (
+    FeatureUpdateKey,
+    UpdateFeaturesRequest,
+)
 from kafka_fast.protocol.apis.configs.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -42,6 +46,7 @@ from kafka_fast.protocol.apis.records.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from kafka_fast.protocol.apis.records.produce import ProduceRequest
 from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic, CreateTopicsRequest
 from kafka_fast.protocol.apis.topics.delete_records import (
     DeleteRecordsPartition,
@@ -49,7 +54,30 @@ from kafka_fast.protocol.apis.topics.delete_records import (
     DeleteRecordsTopic,
 )
 from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest
+from kafka_fast.protocol.apis.transactions.add_offsets_to_txn import AddOffsetsToTxnRequest
+from kafka_fast.protocol.apis.transactions.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from kafka_fast.protocol.apis.transactions.describe_producers import (
+    DescribeProducersRequest,
+    TopicRequest,
+)
+from kafka_fast.protocol.apis.transactions.describe_transactions import (
+    DescribeTransactionsRequest,
+)
+from kafka_fast.protocol.apis.transactions.end_txn import EndTxnRequest
 from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
+from kafka_fast.protocol.apis.transactions.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from kafka_fast.protocol.apis.transactions.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from kafka_fast.protocol.schema import Request
 from kafka_fast.testing._kafka.secure_kafka import SecureKafka
 from kafka_fast.testing.broker.security import Security
@@ -390,6 +418,170 @@ def test_transactional_ids_are_guarded(guarded: Guarded, client: WireClient, use
     guarded.allow(user, "WRITE", transactional_id=name)
     assert client.ask(find, 4).coordinators[0].error_code != TRANSACTIONAL_ID
     assert top(client.ask(begin, 4)) != TRANSACTIONAL_ID
+
+
+def produce_in_transaction(topic: str, name: str) -> ProduceRequest:
+    records = batch(producer=(7, 0, 0), is_transactional=True)
+    return produce_request(topic, [(0, records)], transactional_id=name)
+
+
+def add_partitions(topic: str, name: str) -> AddPartitionsToTxnRequest:
+    return AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=name,
+        v3_and_below_producer_id=7,
+        v3_and_below_producer_epoch=0,
+        v3_and_below_topics=[AddPartitionsToTxnTopic(name=topic, partitions=[0])],
+    )
+
+
+def commit_in_transaction(topic: str, name: str, group: str = "g") -> TxnOffsetCommitRequest:
+    one = TxnOffsetCommitRequestPartition(
+        partition_index=0, committed_offset=1, committed_metadata=""
+    )
+    return TxnOffsetCommitRequest(
+        transactional_id=name,
+        group_id=group,
+        producer_id=7,
+        producer_epoch=0,
+        topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[one])],
+    )
+
+
+def first_of_transaction(answer: Any) -> int:
+    topic = answer.results_by_topic_v3_and_below[0]
+    return int(topic.results_by_partition[0].partition_error_code)
+
+
+TRANSACTIONAL = {
+    "Produce": Case(
+        11,
+        produce_in_transaction,
+        ONE_RIGHT["Produce"].code,
+        TRANSACTIONAL_ID,
+        "WRITE",
+        "transactional_id",
+    ),
+    "AddPartitionsToTxn": Case(
+        3, add_partitions, first_of_transaction, TRANSACTIONAL_ID, "WRITE", "transactional_id"
+    ),
+    "AddOffsetsToTxn": Case(
+        3,
+        lambda topic, name: AddOffsetsToTxnRequest(
+            transactional_id=name, producer_id=7, producer_epoch=0, group_id=name
+        ),
+        top,
+        TRANSACTIONAL_ID,
+        "WRITE",
+        "transactional_id",
+    ),
+    "TxnOffsetCommit": Case(
+        4,
+        commit_in_transaction,
+        first_partition,
+        TRANSACTIONAL_ID,
+        "WRITE",
+        "transactional_id",
+    ),
+    "EndTxn": Case(
+        4,
+        lambda topic, name: EndTxnRequest(
+            transactional_id=name, producer_id=7, producer_epoch=0, committed=True
+        ),
+        top,
+        TRANSACTIONAL_ID,
+        "WRITE",
+        "transactional_id",
+    ),
+    "DescribeTransactions": Case(
+        0,
+        lambda topic, name: DescribeTransactionsRequest(transactional_ids=[name]),
+        lambda answer: answer.transaction_states[0].error_code,
+        TRANSACTIONAL_ID,
+        "DESCRIBE",
+        "transactional_id",
+    ),
+    "DescribeProducers": Case(
+        0,
+        lambda topic, name: DescribeProducersRequest(
+            topics=[TopicRequest(name=topic, partition_indexes=[0])]
+        ),
+        first_partition,
+        TOPIC,
+        "READ",
+        "topic",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRANSACTIONAL)
+def test_one_right_opens_an_api_of_transactions(
+    guarded: Guarded, client: WireClient, user: str, topic: str, name: str
+) -> None:
+    case, transactional_id = TRANSACTIONAL[name], unique_name()
+    named = {case.resource: topic if case.resource == "topic" else transactional_id}
+    guarded.allow(user, "WRITE", topic=topic)
+    request = case.ask(topic, transactional_id)
+    assert case.code(client.ask(request, case.version)) == case.refusal
+    guarded.allow(user, case.operation, **named)
+    assert case.code(client.ask(request, case.version)) != case.refusal
+
+
+def test_offsets_in_transactions_need_three_rights(
+    guarded: Guarded, client: WireClient, user: str, topic: str
+) -> None:
+    name, group = unique_name(), unique_name()
+    add = AddOffsetsToTxnRequest(
+        transactional_id=name, producer_id=7, producer_epoch=0, group_id=group
+    )
+    request = commit_in_transaction(topic, name, group)
+    guarded.allow(user, "WRITE", transactional_id=name)
+    assert top(client.ask(add, 3)) == GROUP
+    assert first_partition(client.ask(request, 4)) == GROUP
+    guarded.allow(user, "READ", group=group)
+    assert top(client.ask(add, 3)) not in REFUSALS
+    assert first_partition(client.ask(request, 4)) == TOPIC
+    guarded.allow(user, "READ", topic=topic)
+    assert first_partition(client.ask(request, 4)) not in REFUSALS
+
+
+def test_partitions_of_a_transaction_are_topics(
+    guarded: Guarded, client: WireClient, user: str, topic: str
+) -> None:
+    name = unique_name()
+    guarded.allow(user, "WRITE", transactional_id=name)
+    assert first_of_transaction(client.ask(add_partitions(topic, name), 3)) == TOPIC
+    guarded.allow(user, "WRITE", topic=topic)
+    answer = client.ask(add_partitions(topic, name), 3)
+    assert first_of_transaction(answer) not in REFUSALS
+
+
+def test_markers_are_for_those_who_may_change_the_cluster(
+    guarded: Guarded, client: WireClient, user: str, topic: str
+) -> None:
+    marker = WritableTxnMarker(
+        producer_id=7,
+        producer_epoch=0,
+        topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[0])],
+    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+
+    def write() -> int:
+        answer = client.ask(request, 1).markers[0].topics[0].partitions[0]
+        return int(answer.error_code)
+
+    assert write() == CLUSTER
+    guarded.allow(user, "ALTER", cluster=True)
+    assert write() == NONE
+
+
+def test_features_are_for_those_who_may_change_the_cluster(
+    guarded: Guarded, client: WireClient, user: str
+) -> None:
+    change = FeatureUpdateKey(feature="transaction.version", max_version_level=0, upgrade_type=2)
+    request = UpdateFeaturesRequest(timeout_ms=5000, feature_updates=[change], validate_only=True)
+    assert top(client.ask(request, 1)) == CLUSTER
+    guarded.allow(user, "ALTER", cluster=True)
+    assert top(client.ask(request, 1)) == NONE
 
 
 def test_unknown_topic_ids_are_no_secret(client: WireClient) -> None:

@@ -13,11 +13,40 @@ from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis import api_name, request_class
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
 from kafka_fast.protocol.apis.records.produce import ProduceRequest
+from kafka_fast.protocol.apis.security.describe_acls import DescribeAclsRequest
+from kafka_fast.protocol.apis.transactions.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTransaction,
+)
 from kafka_fast.testing.broker.handlers import OFFERED
-from kafka_fast.testing.broker.versions import FETCH, METADATA, PRODUCE
+from kafka_fast.testing.broker.versions import (
+    ADD_PARTITIONS_TO_TXN,
+    DESCRIBE_ACLS,
+    FETCH,
+    METADATA,
+    PRODUCE,
+)
 from tests.integration.scenarios.wire import WireClient, connected
 
 CORRELATION_ID = 77
+ANY = 1
+ALL_RULES = DescribeAclsRequest(
+    resource_type_filter=ANY,
+    resource_name_filter=None,
+    pattern_type_filter=ANY,
+    principal_filter=None,
+    host_filter=None,
+    operation=ANY,
+    permission_type=ANY,
+)
+BODIES = {
+    PRODUCE: ProduceRequest(acks=1),
+    DESCRIBE_ACLS: ALL_RULES,
+    ADD_PARTITIONS_TO_TXN: AddPartitionsToTxnRequest(
+        transactions=[AddPartitionsToTxnTransaction(transactional_id="x")]
+    ),
+}
+"""Where a request with nothing in it ends the connection, or is not answered."""
 NO_CLIENT_ID = b"\xff\xff"
 NO_TAGS = b"\0"
 ALL_TOPICS = b"\xff\xff\xff\xff"  # Metadata before v9
@@ -43,7 +72,7 @@ def is_answered(client: WireClient) -> bool:
 
 @pytest.mark.parametrize("api", OFFERED, ids=api_name)
 def test_bytes_behind_a_request(client: WireClient, api: int) -> None:
-    body = ProduceRequest(acks=1) if api == PRODUCE else request_class(api)()
+    body = BODIES.get(api) or request_class(api)()
     whole = framing.encode_request(body, OFFERED[api][1], CORRELATION_ID, "x")[4:]
     client.send_bytes(framed(whole + b"\0\1\2"))
     assert is_answered(client)
@@ -79,6 +108,12 @@ def test_what_is_odd_is_answered(client: WireClient, data: bytes) -> None:
 
 
 REFUSED = {
+    "filter of rules with unknown types": framing.encode_request(
+        DescribeAclsRequest(resource_name_filter=None, principal_filter=None, host_filter=None),
+        3,
+        CORRELATION_ID,
+        "x",
+    ),
     "null for a name": request(METADATA, 4, b"\0\0\0\1\xff\xff", NO_AUTO_CREATION),
     "string beyond 32767 bytes": request(
         METADATA, 9, NO_TAGS, b"\2\x81\x80\2", b"a" * 32768, NO_TAGS, NO_OPTIONS, NO_TAGS

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -30,6 +30,11 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that the terminal's Ctrl-C reaches th
 from kafka_fast.cli.main import main
 sys.exit(main())
 """
+
+
+def hiding(packages: Iterable[str]) -> str:
+    """Return Python code after which packages cannot be imported."""
+    return f"import sys; sys.modules.update(dict.fromkeys({[*packages]}))\n"
 
 
 class Terminal:
@@ -73,16 +78,26 @@ class Terminal:
         self.text += data.decode().replace("\r\n", "\n")
         return bool(data)
 
-    def screen(self, columns: int = COLUMNS) -> pyte.Screen:
-        """Return what a terminal of this width shows in the end."""
-        screen = pyte.Screen(columns, LINES)
+    def resize(self, columns: int, lines: int = LINES) -> None:
+        """Give the terminal another size, and forget what it has shown."""
+        size = struct.pack("HHHH", lines, columns, 0, 0)
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, size)
+        while self.read(0.0):
+            pass
+        self.text, self.bytes = "", b""
+
+    def screen(self, columns: int = COLUMNS, lines: int = LINES) -> pyte.Screen:
+        """Return what a terminal of this size shows in the end."""
+        screen = pyte.Screen(columns, lines)
         pyte.ByteStream(screen).feed(self.bytes)
         return screen
 
-    def lines(self, columns: int = COLUMNS) -> list[str]:
+    def lines(self, columns: int = COLUMNS, lines: int = LINES) -> list[str]:
         """Return the lines of the screen down to the last one that has a text."""
         return (
-            "\n".join(line.rstrip() for line in self.screen(columns).display).rstrip().split("\n")
+            "\n".join(line.rstrip() for line in self.screen(columns, lines).display)
+            .rstrip()
+            .split("\n")
         )
 
 
@@ -92,6 +107,7 @@ def terminal(
     output: IO[bytes] | int | None = None,
     columns: int = COLUMNS,
     environment: Mapping[str, str] | None = None,
+    without: Iterable[str] = (),
 ) -> Iterator[Terminal]:
     """Run `kafka-fast` on a terminal of its own, as the one in front.
 
@@ -100,13 +116,14 @@ def terminal(
         output: where standard output goes; None: to the terminal.
         columns: of the terminal.
         environment: more variables, or others.
+        without: packages that are not installed, as far as the command can see.
     """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
     of_tests = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}
     names = {name: value for name, value in os.environ.items() if name not in of_tests}
     process = subprocess.Popen(
-        [sys.executable, "-c", IN_FRONT, *arguments],
+        [sys.executable, "-c", hiding(without) + IN_FRONT, *arguments],
         stdin=slave,
         stdout=slave if output is None else output,
         stderr=slave,

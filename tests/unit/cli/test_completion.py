@@ -5,6 +5,8 @@ The page command-line.md says where they go.
 
 from __future__ import annotations
 
+import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_fast.cli.commands import commands_below, whole_parser
 from kafka_fast.cli.main import main
 
 pytest.importorskip("shtab")
@@ -43,6 +46,11 @@ def script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
         ("records delete --y", {"--yes"}),
         ("topics list --config kafka", {"kafka-fast"}),
         ("records delete --file kafka", {"kafka-fast"}),
+        ("groups reset --plan kafka", {"kafka-fast"}),
+        ("groups lag --wa", {"--watch"}),
+        ("consume --tail-", {"--tail-together"}),
+        ("consume --value-as dou", {"double"}),
+        ("cluster add", {"add-voter"}),
     ],
 )
 def test_bash_completes(script: Path, words: str, offered: set[str]) -> None:
@@ -63,6 +71,23 @@ def test_each_shell(shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
         path = tmp_path / "script"
         path.write_text(text)
         subprocess.run([program, "-n", str(path)], check=True)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_option_and_every_choice_is_there(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    words = set(re.findall(r"[\w.@-]+", capsys.readouterr().out))
+    missing = [
+        f"{command.prog} {text}"
+        for command in commands_below(whole_parser())
+        for action in command._actions
+        if action.help != argparse.SUPPRESS  # an option that is only there to be refused
+        for text in [*action.option_strings, *map(str, action.choices or ())]
+        if text not in words and text.lstrip("-") not in words
+    ]
+    assert missing == []
 
 
 def test_without_the_package(

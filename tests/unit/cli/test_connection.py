@@ -15,7 +15,12 @@ from kafka_fast.cli.commands import whole_parser
 from kafka_fast.cli.connection import add_connection, configuration, reader_configuration
 from kafka_fast.cli.main import main
 from kafka_fast.cli.secure_connection import PASSWORD_VARIABLE
-from kafka_fast.config import CommonSettings, consumer_settings, producer_settings
+from kafka_fast.config import (
+    CommonSettings,
+    admin_settings,
+    consumer_settings,
+    producer_settings,
+)
 from kafka_fast.errors import ConfigError
 
 FILE = """\
@@ -85,6 +90,27 @@ def test_the_command_line_wins_over_the_file(file: str, tmp_path: Path) -> None:
     assert settings_of("--config", file, "-X", "metadata.broker.list=x:1").bootstrap_servers == (
         ("x", 1),
     )
+
+
+def whom_an_admin_asks(*options: str) -> tuple[list[str], bool]:
+    parser = argparse.ArgumentParser()
+    add_connection(parser, "admin")
+    settings = admin_settings(configuration(parser.parse_args(options), "admin"))
+    return [str(server) for server in settings.bootstrap_servers], settings.uses_controllers
+
+
+def test_controllers_are_asked_in_place_of_brokers(file: str, tmp_path: Path) -> None:
+    quorum = tmp_path / "quorum.properties"
+    quorum.write_text("bootstrap.controllers=q:9093\n")
+    assert whom_an_admin_asks() == (["localhost:9092"], False)
+    assert whom_an_admin_asks("--controllers", "c:1,d:2") == (["c:1", "d:2"], True)
+    assert whom_an_admin_asks("-X", "bootstrap.controllers=c:1") == (["c:1"], True)
+    assert whom_an_admin_asks("--config", str(quorum)) == (["q:9093"], True)
+    assert whom_an_admin_asks("--config", file, "--controllers", "c:1") == (["c:1"], True)
+    assert whom_an_admin_asks("--config", str(quorum), "-b", "b:1") == (["b:1"], False)
+    for more in (("-b", "b:1"), ("-X", "bootstrap.controllers=d:1")):
+        with pytest.raises(ConfigError, match=r"bootstrap\.controllers"):
+            whom_an_admin_asks("--controllers", "c:1", *more)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import Consumer, TopicPartition
-from kafka_fast.cli import lag
+from kafka_fast.cli.lag import looks
 from kafka_fast.cli.main import main
 from kafka_fast.errors import (
     CoordinatorLoadInProgress,
@@ -224,11 +224,11 @@ def test_a_group_that_rebalances(
 
     most = 1_000
     kafka.faults.script(DESCRIBE_GROUPS, rebalancing)
-    monkeypatch.setattr(lag, "REBALANCE_WAIT", 0.0)
+    monkeypatch.setattr(looks, "REBALANCE_WAIT", 0.0)
     status, cells, said = run("moving")
     assert (status, cells[-1]) == (0, ["TOTAL", "10"])
     assert said[0].startswith("kafka-fast: group moving is rebalancing: what its members")
-    monkeypatch.setattr(lag, "REBALANCE_WAIT", 60.0)
+    monkeypatch.setattr(looks, "REBALANCE_WAIT", 60.0)
     told.clear()
     most = 2
     status, cells, said = run("moving")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import re
 import subprocess
@@ -13,10 +14,16 @@ import pytest
 
 from kafka_fast import __version__
 from kafka_fast.cli import info
-from kafka_fast.cli.commands import COMMANDS
+from kafka_fast.cli.commands import COMMANDS, commands_below, whole_parser
 from kafka_fast.cli.main import main, run_process
 from kafka_fast.config import KEYS
-from kafka_fast.errors import KafkaConnectionError, UsageError
+from kafka_fast.errors import (
+    ClusterAuthorizationFailed,
+    KafkaConnectionError,
+    MissingPackageError,
+    UsageError,
+)
+from tests.unit.cli.operators.fake_admin import faked
 
 ROOT = Path(__file__).parents[3]
 
@@ -77,6 +84,34 @@ def test_exit_statuses(
     assert capsys.readouterr().err == ("" if status == 130 else "kafka-fast: no\n")
 
 
+@pytest.mark.parametrize(
+    ("error", "status", "name"),
+    [
+        (UsageError("no"), 2, "UsageError"),
+        (MissingPackageError("no", package="p", extra="cli"), 2, "MissingPackageError"),
+        (ClusterAuthorizationFailed("no"), 1, "CLUSTER_AUTHORIZATION_FAILED"),
+        (FileNotFoundError(2, "no"), 1, "FileNotFoundError"),
+    ],
+)
+def test_programs_get_an_object_of_a_command_that_fails(
+    error: Exception,
+    status: int,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Regression: standard output was empty, which is no JSON."""
+    faked(monkeypatch, describe_cluster=error)
+    assert main(["cluster", "-o", "json"]) == status
+    shown = capsys.readouterr()
+    text = shown.err.removeprefix("kafka-fast: ").rstrip("\n")
+    assert json.loads(shown.out) == {"errors": [{"error": name, "message": text}]}
+    assert main(["cluster", "-o", "yaml"]) == status
+    assert f"error: {name}" in capsys.readouterr().out
+    assert main(["cluster", "-o", "wide"]) == status
+    assert capsys.readouterr().out == ""
+
+
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["produce", "t", "-f", "/no/such/file"]) == 1
     assert capsys.readouterr().err == "kafka-fast: /no/such/file: No such file or directory\n"
@@ -107,9 +142,10 @@ def test_a_wrong_time_is_named(time: str, capsys: pytest.CaptureFixture[str]) ->
 
 
 VERBS = [
-    "topics list", "topics describe", "topics create", "topics delete", "topics partitions",
-    "records delete",
-]  # fmt: skip
+    command.prog.removeprefix("kafka-fast ")
+    for command in commands_below(whole_parser())
+    if " " in command.prog.removeprefix("kafka-fast ")
+]
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, *VERBS])
@@ -121,7 +157,8 @@ def test_every_command_has_help(
         main([*command.split(), "--help"])
     assert caught.value.code == 0
     text = capsys.readouterr().out
-    assert max(map(len, text.splitlines())) <= 80
+    _, *lines = text.partition("\n\n")[2].splitlines()
+    assert max(len(line) for line in lines if "{" not in line) <= 80  # choices are not folded
     described, *_ = text.split("\noptions:")
     assert described.count("\n\n") >= 1, "a description"
     for line in described.split("positional arguments:")[-1].splitlines():

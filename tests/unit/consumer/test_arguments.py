@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from kafka_fast.consumer.arguments import subscription, topic_partition
+from kafka_fast.consumer.arguments import rebalance_listener, subscription, topic_partition
+from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.ranges.bounds import partitions_named
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import UsageError
@@ -42,6 +43,28 @@ def test_what_is_no_pattern_at_all(*, broker_side: bool) -> None:
         subscription(None, "", broker_side=broker_side)
     with pytest.raises(TypeError, match="pattern="):
         subscription(re.compile("a"), None, broker_side=broker_side)  # type: ignore[arg-type]
+
+
+def test_a_listener_has_all_methods() -> None:
+    """Regression: one without them raised in the poll that had something to tell."""
+
+    class Half:
+        def on_partitions_assigned(self, consumer: object, partitions: object) -> None: ...
+
+        def on_partitions_revoked(self, consumer: object, partitions: object) -> None: ...
+
+    listener = RebalanceListener()
+    assert rebalance_listener(listener) is listener
+    assert rebalance_listener(None) is None
+    for wrong in (object(), Half(), RebalanceListener, print):
+        with pytest.raises(TypeError, match="a listener is a RebalanceListener, not "):
+            rebalance_listener(wrong)
+
+
+def test_only_a_pattern_that_is_sent_must_be_utf_8() -> None:
+    with pytest.raises(UsageError, match=r"a pattern: .* cannot be written in UTF-8"):
+        subscription(None, "\udcff", broker_side=True)
+    assert subscription(None, "\udcff", broker_side=False) is not None
 
 
 def test_what_is_no_pattern_here_may_be_one_there() -> None:

@@ -52,9 +52,10 @@ class AsyncTopicCalls(AdminCalls):
     ) -> AdminResult[str, TopicDescription]:
         """Return the partitions of topics, and what this client may do with them.
 
-        DescribeTopicPartitions, page by page, or Metadata if the topics are named by ids, or the
-        brokers are older than Kafka 3.8; needs DESCRIBE on the topic. A topic that does not exist
-        is an UnknownTopicOrPartition. Ids need Kafka 3.1, operations 2.3.
+        DescribeTopicPartitions, page by page, or Metadata if the brokers are older than Kafka 3.8;
+        for topics that are named by ids, Metadata first; needs DESCRIBE on the topic. A topic that
+        does not exist is an UnknownTopicOrPartition. Ids need Kafka 3.1, operations 2.3, eligible
+        leader replicas 3.8.
 
         Args:
             topics: their names.

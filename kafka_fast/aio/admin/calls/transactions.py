@@ -154,8 +154,9 @@ class AsyncTransactionCalls(AdminCalls):
     ) -> None:
         """Abort a transaction in one partition that no coordinator will end.
 
-        WriteTxnMarkers; needs ALTER or CLUSTER_ACTION on the cluster. A transaction that a
-        coordinator still knows is aborted behind its back: look with `find_hanging_transactions`.
+        WriteTxnMarkers; needs ALTER or CLUSTER_ACTION on the cluster. Since Kafka 2.8, in a version
+        that brokers still have. A transaction that a coordinator still knows is aborted behind its
+        back: look with `find_hanging_transactions`.
 
         Args:
             partition: in which it is open.

@@ -36,7 +36,7 @@ OF_CREATE = """examples:
   kafka-fast acls create --topic orders --principal User:alice --operation read
   kafka-fast acls create --topic app- --group app- --prefixed \\
       --principal User:app --operation read --operation describe
-  kafka-fast acls create --topic '*' --principal 'User:*' --operation delete --deny
+  kafka-fast acls create --topic t --principal User:eve --operation read --deny
   kafka-fast acls create --cluster --principal User:ops --operation alter
 """
 OF_DELETE = """examples:

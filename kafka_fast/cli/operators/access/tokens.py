@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from kafka_fast.cli.frame.asking import is_confirmed
 from kafka_fast.cli.frame.changes import outcome_text
 from kafka_fast.cli.frame.names import principal
 from kafka_fast.cli.frame.nouns import Noun, Verb
 from kafka_fast.cli.operators.access.passwords import read_secret
+from kafka_fast.cli.operators.access.secret_files import NewSecretFile
 from kafka_fast.cli.records.points import seconds_of
 from kafka_fast.cli.showing.reports import Report
+from kafka_fast.cli.showing.standard_error import say
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
 from kafka_fast.errors import DelegationTokenNotFound
 from kafka_fast.times import iso_time
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
 OF_CREATE = """examples:
   kafka-fast tokens create --renewer User:scheduler --hmac-file job.hmac
-  kafka-fast tokens create --owner User:alice --max-lifetime 7d --hmac-file job.hmac
+  kafka-fast tokens create --owner User:alice --max-lifetime 7d --hmac-file f
 """
 OF_RENEW = """examples:
   kafka-fast tokens renew --hmac-file job.hmac
@@ -159,13 +157,18 @@ def create_token(admin: Admin, args: argparse.Namespace) -> Report:
                 [(args.owner, args.renewer, outcome)],
             ),
         )
-    with _new_file(args.hmac_file) as file:
-        token = admin.create_delegation_token(
-            dict.fromkeys(args.renewer), max_lifetime_ms=args.max_lifetime, owner=args.owner
-        )
-        if file is not None:
-            file.write(token.hmac.reveal() + "\n")
-    shown = token.hmac.reveal() if file is None else None
+    if args.hmac_file is None:
+        token = _created(admin, args)
+        shown = token.hmac.reveal()
+    else:
+        with NewSecretFile(args.hmac_file) as file:
+            token = _created(admin, args)
+            try:
+                file.write_secret(token.hmac.reveal() + "\n")
+            except BaseException as error:
+                _withdraw(admin, token, error)
+                raise
+        shown = None
     columns, cells = [*TOKEN_COLUMNS], [*_row(token)]
     if shown is not None:
         columns, cells = [*columns, _HMAC_COLUMN], [*cells, shown]
@@ -178,23 +181,24 @@ def create_token(admin: Admin, args: argparse.Namespace) -> Report:
     )
 
 
-@contextmanager
-def _new_file(name: str | None) -> Iterator[TextIO | None]:
-    """Open a new file before there is a token: afterwards its HMAC would be lost.
+def _created(admin: Admin, args: argparse.Namespace) -> DelegationToken:
+    return admin.create_delegation_token(
+        dict.fromkeys(args.renewer), max_lifetime_ms=args.max_lifetime, owner=args.owner
+    )
 
-    Raises:
-        OSError: there is such a file, or it cannot be made.
-    """
-    if name is None:
-        yield None
-        return
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+def _withdraw(admin: Admin, token: DelegationToken, reason: BaseException) -> None:
+    """Let a token expire whose HMAC could not be kept; say so, or that it did not work."""
+    name = f"token {token.token_id} of {token.owner}"
+    why = f": {reason.strerror}" if isinstance(reason, OSError) else ""
+    lost = f"{name} was created, but its HMAC could not be written{why}"
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            yield file
+        admin.expire_delegation_token(token.hmac)
     except BaseException:
-        Path(name).unlink()
+        ends = iso_time(token.expiry_timestamp)
+        say(f"{lost}. It could not be withdrawn either: its HMAC is lost, and it ends at {ends}")
         raise
+    say(f"{lost}. It was withdrawn: it has expired")
 
 
 def renew_token(admin: Admin, args: argparse.Namespace) -> Report:

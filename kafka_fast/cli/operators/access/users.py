@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 OF_SET = """examples:
   kafka-fast users set alice                               asks for the password
   kafka-fast users set alice --new-password-file alice.txt --iterations 8192
-  pwgen -s 32 1 | tee alice.txt | kafka-fast users set alice --mechanism SCRAM-SHA-256
+  pwgen -s 32 1 | tee alice.txt | kafka-fast users set alice
 """
 OF_DELETE = """examples:
   kafka-fast users delete alice bob

@@ -6,6 +6,7 @@ from kafka_fast.cli import lag
 from kafka_fast.cli.frame.nouns import Noun
 from kafka_fast.cli.operators.groups.deletion import DELETE
 from kafka_fast.cli.operators.groups.description import DESCRIBE
+from kafka_fast.cli.operators.groups.forgetting import DELETE_OFFSETS
 from kafka_fast.cli.operators.groups.listing import LIST
 from kafka_fast.cli.operators.groups.members import MEMBERS
 from kafka_fast.cli.operators.groups.resets import RESET
@@ -14,7 +15,7 @@ NOUN = Noun(
     "groups",
     help="list, describe, reset and delete groups; their lag and members",
     description="Look after groups of all types. Without a command it lists them.",
-    verbs=(LIST, DESCRIBE, MEMBERS, RESET, DELETE),
+    verbs=(LIST, DESCRIBE, MEMBERS, RESET, DELETE_OFFSETS, DELETE),
     default="list",
     also={"lag": lag.add_parser},
 )

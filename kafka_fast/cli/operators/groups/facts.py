@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast import TopicPartition
+from kafka_fast.cli.operators.described import told
 from kafka_fast.errors import GroupIdNotFound, KafkaError, UnsupportedVersionError, UsageError
 from kafka_fast.values import Value
 
 if TYPE_CHECKING:
     from kafka_fast import Admin
     from kafka_fast.admin import AdminResult, MemberDescription, StreamsMemberDescription
-
-_UNKNOWN = "Unknown"
 
 
 class MemberFacts(Value):
@@ -173,8 +172,3 @@ def _streams_member(member: StreamsMemberDescription) -> MemberFacts:
         None,
         tuple(f"{one.subtopology_id}_{one.partition}" for one in sorted(member.assignment.active)),
     )
-
-
-def told(name: str) -> str | None:
-    """Return Kafka's name of a type or state; None: the brokers have told none that is known."""
-    return None if name == _UNKNOWN else name

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_fast.cli.frame.nouns import Verb
-from kafka_fast.cli.operators.groups.facts import told
+from kafka_fast.cli.operators.described import told
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias
 
 from kafka_fast import TopicPartition
+from kafka_fast.cli.operators.partition_files import is_int32, read_partitions
 from kafka_fast.errors import UsageError
 
 Assignment: TypeAlias = "Mapping[TopicPartition, Sequence[int]]"
+
+_EXPECTED = "replicas, which are ids of brokers"
 
 
 def document_of(assignment: Assignment) -> dict[str, object]:
@@ -41,47 +45,24 @@ def read_assignment(name: str) -> dict[TopicPartition, tuple[int, ...]]:
         OSError: it cannot be read.
         UsageError: it is not as it must be.
     """
-    try:
-        document = json.loads(Path(name).read_bytes())
-    except ValueError as error:
-        raise UsageError(f"{name}: this is no JSON: {error}") from error
-    entries = document.get("partitions") if isinstance(document, dict) else None
-    if not isinstance(entries, list) or document.get("version", 1) != 1:
-        raise UsageError(f'{name}: expected {{"version": 1, "partitions": [...]}}')
-    assignment: dict[TopicPartition, tuple[int, ...]] = {}
-    for entry in entries:
-        partition, brokers = _of_entry(name, entry)
-        if partition in assignment:
-            raise UsageError(f"{name}: {partition} is named twice")
-        assignment[partition] = brokers
-    if not assignment:
-        raise UsageError(f"{name}: it names no partition")
-    return assignment
+    return read_partitions(name, partial(_replicas_of_entry, name), _EXPECTED)
 
 
-def _of_entry(name: str, entry: Any) -> tuple[TopicPartition, tuple[int, ...]]:
-    fields = entry if isinstance(entry, dict) else {}
-    topic, number, brokers = (fields.get(key) for key in ("topic", "partition", "replicas"))
+def _replicas_of_entry(
+    name: str, partition: TopicPartition, fields: Mapping[str, Any]
+) -> tuple[int, ...] | None:
+    brokers = fields.get("replicas")
     if not (
-        isinstance(topic, str)
-        and _is_number(number)
-        and isinstance(brokers, list)
+        isinstance(brokers, list)
         and brokers
-        and all(map(_is_number, brokers))
+        and all(map(is_int32, brokers))
         and len(set(brokers)) == len(brokers)
     ):
-        raise UsageError(
-            f"{name}: {json.dumps(entry)} is not as expected: topic, partition, and replicas, "
-            "which are ids of brokers"
-        )
+        return None
     log_dirs = fields.get("log_dirs") or ()
     if not isinstance(log_dirs, (list, tuple)) or any(log_dir != "any" for log_dir in log_dirs):
         raise UsageError(
-            f"{name}: {topic}-{number} has log_dirs: kafka-fast moves replicas between brokers, "
-            "and Admin.alter_replica_log_dirs between the directories of one"
+            f"{name}: {partition} has log_dirs: kafka-fast reassign moves replicas between "
+            "brokers, and kafka-fast cluster move-replica between the directories of one"
         )
-    return TopicPartition(topic, number), tuple(brokers)
-
-
-def _is_number(value: object) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value < 2**31
+    return tuple(brokers)

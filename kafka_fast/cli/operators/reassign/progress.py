@@ -13,7 +13,13 @@ from kafka_fast.cli.frame.names import counted
 from kafka_fast.cli.frame.nouns import Verb
 from kafka_fast.cli.operators.described import partition_infos
 from kafka_fast.cli.operators.reassign.files import read_assignment
-from kafka_fast.cli.operators.reassign.waiting import end_throttles, wait_until_moved
+from kafka_fast.cli.operators.reassign.waiting import (
+    add_wait,
+    end_throttles,
+    looks,
+    wait_deadline,
+    wait_until_moved,
+)
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import Alarm, ReportColumn, ReportTable
 from kafka_fast.errors import (
@@ -56,24 +62,27 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", nargs="?", help="a plan; without one, all partitions that are moving are shown"
     )
-    parser.add_argument(
-        "--wait",
-        action="store_true",
-        help="until none of them is moving; then remove the throttles of replication",
-    )
+    add_wait(parser, "until none of them is moving; then remove the throttles of replication")
 
 
 def status(admin: Admin, args: argparse.Namespace) -> Report:
     """Return what is moving, or how far a plan is."""
+    deadline = wait_deadline(args)
     plan = None if args.file is None else read_assignment(args.file)
     errors: dict[Any, KafkaError] = {}
+    were_moving = False
     if args.wait:
-        wait_until_moved(admin, plan, is_throttled=True)
+        were_moving = wait_until_moved(admin, plan, deadline, is_throttled=True)
         errors |= end_throttles(admin, _topics(admin, plan))
     moving = admin.list_partition_reassignments(plan)
     entries = [_entry(one, move, MOVING) for one, move in sorted(moving.items())]
     if plan is not None:
-        entries = _of_plan(admin, plan, moving, errors)
+        for _ in looks(were_moving=were_moving):
+            absent: dict[Any, KafkaError] = {}
+            entries = _of_plan(admin, plan, moving, absent)
+            if not args.wait or all(entry["state"] == DONE for entry in entries):
+                break
+        errors |= absent
     return Report(
         document={"partitions": entries},
         table=ReportTable(

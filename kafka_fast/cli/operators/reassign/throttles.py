@@ -1,8 +1,10 @@
 """Throttles of replication: set before replicas move, removed when none is moving any more.
 
-brokers   leader.replication.throttled.rate, follower.replication.throttled.rate
-topics    leader.replication.throttled.replicas    whose data is read: PARTITION:BROKER,...
-follower.replication.throttled.replicas  who gets it
+These settings are a throttle:
+
+    brokers   leader.replication.throttled.rate, follower.replication.throttled.rate
+    topics    leader.replication.throttled.replicas    whose data is read: PARTITION:BROKER,...
+          follower.replication.throttled.replicas  who gets it
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from kafka_fast.values import Value
 
 if TYPE_CHECKING:
     from kafka_fast import Admin
+    from kafka_fast.admin import PartitionReassignment
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LEADERS = "leader.replication.throttled.replicas"
@@ -42,6 +45,11 @@ class Move(Value):
     def arriving(self) -> list[int]:
         """Ids of the brokers that get a replica."""
         return [broker for broker in self.after if broker not in self.before]
+
+
+def settled(move: PartitionReassignment) -> tuple[int, ...]:
+    """Return the brokers that had a partition before the move that is under way."""
+    return tuple(broker for broker in move.replicas if broker not in move.adding_replicas)
 
 
 def set_throttles(

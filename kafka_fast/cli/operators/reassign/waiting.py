@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kafka_fast import TopicPartition
 from kafka_fast.cli.frame.names import counted, some_names
 from kafka_fast.cli.operators.reassign.throttles import remove_throttles
+from kafka_fast.cli.records.points import parse_duration
 from kafka_fast.cli.showing.standard_error import is_terminal, say
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError
 
 if TYPE_CHECKING:
     from kafka_fast import Admin
@@ -19,16 +21,64 @@ if TYPE_CHECKING:
 PAUSE = 1.0
 """Seconds between two looks at what is moving."""
 
+_LOOKS = 20
+"""How often brokers are asked whether they know the end of moves that were under way."""
+_LOOKS_AT_REST = 4
+"""The same if nothing was moving: moves may have ended just before."""
+_LOOK_PAUSE = 0.5
+"""Seconds between two such looks."""
+
+
+def add_wait(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """Add the options to a command that can wait for the end of moves."""
+    parser.add_argument("--wait", action="store_true", help=help_text)
+    parser.add_argument(
+        "--timeout",
+        metavar="TIME",
+        type=parse_duration,
+        help="how long --wait waits at most, such as 90s or 2h (default: until the end)",
+    )
+
+
+def wait_deadline(args: argparse.Namespace) -> float | None:
+    """Return until when a command waits; None: until the end.
+
+    Raises:
+        UsageError: --timeout is given, and --wait is not.
+    """
+    if args.timeout is None:
+        return None
+    if not args.wait:
+        raise UsageError("--timeout is how long --wait waits: give both")
+    seconds: float = args.timeout.total_seconds()
+    return time.monotonic() + seconds
+
+
+def looks(*, were_moving: bool) -> Iterator[int]:
+    """Yield as often as brokers are asked: they hear of the end later than the controller."""
+    for look in range(_LOOKS if were_moving else _LOOKS_AT_REST):
+        if look:
+            time.sleep(_LOOK_PAUSE)
+        yield look
+
 
 def wait_until_moved(
-    admin: Admin, partitions: Iterable[TopicPartition] | None, *, is_throttled: bool
-) -> None:
-    """Return once none of the partitions is moving.
+    admin: Admin,
+    partitions: Iterable[TopicPartition] | None,
+    deadline: float | None,
+    *,
+    is_throttled: bool,
+) -> bool:
+    """Return once none of the partitions is moving; whether any was.
 
     Args:
         admin: the client.
         partitions: None: all of the cluster.
+        deadline: of `wait_deadline`.
         is_throttled: whether an interruption leaves throttles, which is then said.
+
+    Raises:
+        KafkaTimeoutError: some are moving at the deadline.
     """
     partitions = None if partitions is None else list(partitions)
     shown = -1
@@ -36,7 +86,11 @@ def wait_until_moved(
         while True:
             count = len(admin.list_partition_reassignments(partitions))
             if not count:
-                return
+                return shown > 0
+            if deadline is not None and time.monotonic() >= deadline:
+                raise KafkaTimeoutError(
+                    f"{counted(count, 'partition')} had not moved when --timeout was over"
+                )
             if count != shown and is_terminal():
                 are = "is" if count == 1 else "are"
                 say(f"{counted(count, 'partition')} {are} still moving")
@@ -62,7 +116,10 @@ def end_throttles(admin: Admin, topics: Iterable[str]) -> dict[ConfigResource, K
     moving = admin.list_partition_reassignments()
     if moving:
         names = some_names(str(partition) for partition in moving)
-        say(f"throttles stay, because other partitions are still moving: {names}")
+        say(
+            f"throttles stay, because other partitions are still moving: {names}; kafka-fast "
+            "reassign status --wait removes them after that"
+        )
         return {}
     removed, errors = remove_throttles(admin, topics)
     if removed:

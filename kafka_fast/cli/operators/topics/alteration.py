@@ -40,7 +40,7 @@ ALTER = Verb(
     "alter",
     help="change settings of topics",
     description="Change single settings of topics: --config KEY=VALUE sets one. What "
-    "`kafka-fast configs alter topic` does, too. Needs Kafka 2.3.",
+    "kafka-fast configs alter topic does, too. Needs Kafka 2.3.",
     add_arguments=add_arguments,
     run=run,
     examples=EXAMPLES,

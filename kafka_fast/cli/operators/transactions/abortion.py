@@ -122,8 +122,8 @@ def _chosen(producers: Iterable[ProducerState], args: argparse.Namespace) -> Pro
 ABORT = Verb(
     "abort",
     help="abort a transaction in one partition",
-    description="Abort a transaction in one partition that no coordinator will end: `kafka-fast "
-    "txn hanging` finds these. One that a coordinator still knows is aborted behind its back. This "
+    description="Abort a transaction in one partition that no coordinator will end: kafka-fast "
+    "txn hanging finds these. One that a coordinator still knows is aborted behind its back. This "
     "cannot be undone: on a terminal it asks, elsewhere it needs --yes.",
     add_arguments=add_arguments,
     run=run,

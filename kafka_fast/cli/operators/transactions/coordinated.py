@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kafka_fast.cli.frame.names import whole_number
 from kafka_fast.cli.frame.nouns import Verb
+from kafka_fast.cli.operators.described import told
 from kafka_fast.cli.records.points import parse_duration
 from kafka_fast.cli.showing.reports import Report
 from kafka_fast.cli.showing.tables import ReportColumn, ReportTable
@@ -16,7 +17,7 @@ from kafka_fast.times import iso_time
 
 if TYPE_CHECKING:
     from kafka_fast import Admin
-    from kafka_fast.admin import TransactionDescription, TransactionState
+    from kafka_fast.admin import TransactionDescription
 
 LIST_EXAMPLES = """examples:
   kafka-fast txn
@@ -102,7 +103,7 @@ def list_all(admin: Admin, args: argparse.Namespace) -> Report:
     entries = [
         {
             "transactional_id": one.transactional_id,
-            "state": _told(one.state),
+            "state": told(one.state.value),
             "producer_id": one.producer_id,
         }
         for one in sorted(listed.values(), key=lambda one: one.transactional_id)
@@ -137,7 +138,7 @@ def _row(name: str, one: TransactionDescription) -> tuple[object, ...]:
     open_for = None if one.start_ms is None else max(0, time.time() * 1000 - one.start_ms)
     return (
         name,
-        _told(one.state),
+        told(one.state.value),
         one.producer_id,
         one.producer_epoch,
         None if open_for is None else str(timedelta(seconds=int(open_for / 1000))),
@@ -150,18 +151,13 @@ def _row(name: str, one: TransactionDescription) -> tuple[object, ...]:
 def _entry(name: str, one: TransactionDescription) -> dict[str, object]:
     return {
         "transactional_id": name,
-        "state": _told(one.state),
+        "state": told(one.state.value),
         "producer_id": one.producer_id,
         "producer_epoch": one.producer_epoch,
         "timeout_ms": one.timeout_ms,
         "start_ms": one.start_ms,
         "partitions": [partition._asdict() for partition in sorted(one.partitions)],
     }
-
-
-def _told(state: TransactionState) -> str | None:
-    """Return Kafka's word; None: the broker has told one that is not known here."""
-    return None if state.name == "UNKNOWN" else state.value
 
 
 LIST = Verb(

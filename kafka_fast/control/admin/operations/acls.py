@@ -115,6 +115,7 @@ class DescribeAcls(Operation[str, list[AclBinding]]):
 
     name = "describe_acls"
     permission = "DESCRIBE on the cluster"
+    at_controllers = True
     words = NO_AUTHORIZER
     request_class = DescribeAclsRequest
     response_class = DescribeAclsResponse
@@ -173,6 +174,7 @@ class CreateAcls(Operation[AclBinding, None]):
 
     name = "create_acls"
     permission = "ALTER on the cluster"
+    at_controllers = True
     words = NO_AUTHORIZER
     request_class = CreateAclsRequest
     response_class = CreateAclsResponse
@@ -226,6 +228,7 @@ class DeleteAcls(Operation[AclBindingFilter, list[DeletedAcl]]):
 
     name = "delete_acls"
     permission = "ALTER on the cluster"
+    at_controllers = True
     words = NO_AUTHORIZER
     request_class = DeleteAclsRequest
     response_class = DeleteAclsResponse

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kafka_fast.control.admin.arguments import mapping_of
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.client_quotas import (
     ClientQuotaEntity,
@@ -13,6 +12,7 @@ from kafka_fast.control.admin.types.client_quotas import (
     ClientQuotaName,
     EntityName,
 )
+from kafka_fast.control.arguments import mapping_of
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.targets import AnyNode

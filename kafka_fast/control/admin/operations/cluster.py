@@ -6,22 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from kafka_fast._version import __version__
-from kafka_fast.control.admin.arguments import mapping_of, names_of
 from kafka_fast.control.admin.operation import ONLY, Operation
 from kafka_fast.control.admin.types.acls import operations_of
 from kafka_fast.control.admin.types.cluster import (
     ClusterDescription,
     ClusterNode,
+    EndpointType,
     FeatureMetadata,
     FeatureUpdate,
     FinalizedVersionRange,
     SupportedVersionRange,
     UpgradeType,
 )
+from kafka_fast.control.arguments import checked_choice, checked_integer, mapping_of, names_of
 from kafka_fast.control.connections.negotiation import CLIENT_SOFTWARE_NAME
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
-from kafka_fast.control.requests.targets import AnyNode, Controller
+from kafka_fast.control.requests.targets import AnyNode, Controller, OneNode
 from kafka_fast.errors import ErrorCode, KafkaError, UnsupportedVersionError, UsageError
 from kafka_fast.protocol.apis.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafka_fast.protocol.apis.cluster.describe_cluster import (
@@ -42,7 +43,9 @@ from kafka_fast.protocol.apis.cluster.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
+from kafka_fast.values import replace
 
+FIRST_DESCRIBE_WITH_TYPES = 1
 FIRST_DESCRIBE_WITH_FENCED = 2
 FIRST_METADATA_WITH_OPERATIONS = 8
 LAST_METADATA_WITH_OPERATIONS = 10
@@ -62,19 +65,31 @@ class DescribeCluster(Operation[str, ClusterDescription]):
     name = "describe_cluster"
     permission = "DESCRIBE on the cluster"
     since = "2.8"
+    at_controllers = True
     request_class = DescribeClusterRequest
     response_class = DescribeClusterResponse
 
     def __init__(
-        self, *, include_authorized_operations: bool, include_fenced_brokers: bool
+        self,
+        *,
+        include_authorized_operations: bool,
+        include_fenced_brokers: bool,
+        endpoint_type: EndpointType = EndpointType.BROKER,
     ) -> None:
         """Take what is asked for beyond the nodes.
 
         Args:
             include_authorized_operations: whether to ask what this client may do with the cluster.
             include_fenced_brokers: whether to ask for brokers that take no part.
+            endpoint_type: what is asked, and described.
+
+        Raises:
+            UsageError: controllers are asked for fenced brokers.
         """
         super().__init__(AnyNode(), [ONLY])
+        if include_fenced_brokers and endpoint_type == EndpointType.CONTROLLER:
+            raise UsageError(f"{self.name}: controllers do not describe fenced brokers")
+        self._endpoint_type = endpoint_type
         self._include_operations = include_authorized_operations
         self._include_fenced = include_fenced_brokers
 
@@ -87,10 +102,12 @@ class DescribeCluster(Operation[str, ClusterDescription]):
         return None
 
     def build(self, items: Sequence[str], version: int) -> DescribeClusterRequest:
-        """Ask for the brokers."""
+        """Ask for the nodes."""
         request = DescribeClusterRequest(
             include_cluster_authorized_operations=self._include_operations
         )
+        if version >= FIRST_DESCRIBE_WITH_TYPES:
+            request.endpoint_type = self._endpoint_type
         if version >= FIRST_DESCRIBE_WITH_FENCED:
             request.include_fenced_brokers = self._include_fenced
         return request
@@ -106,7 +123,8 @@ class DescribeCluster(Operation[str, ClusterDescription]):
             ClusterNode(one.broker_id, one.host, one.port, one.rack, one.is_fenced)
             for one in answer.brokers
         ]
-        yield ONLY, Done(_description(answer, nodes))
+        description = _description(answer, nodes)
+        yield ONLY, Done(replace(description, endpoint_type=self._endpoint_type))
 
 
 class DescribeClusterByMetadata(Operation[str, ClusterDescription]):
@@ -169,6 +187,7 @@ class UnregisterBroker(Operation[str, None]):
     name = "unregister_broker"
     permission = "ALTER on the cluster"
     since = "2.8"
+    at_controllers = True
     explained: ClassVar[Mapping[int, str]] = {
         ErrorCode.BROKER_ID_NOT_REGISTERED: "an earlier try, of which no answer came, may have "
         "removed it"
@@ -202,6 +221,7 @@ class UnregisterController(Operation[str, None]):
     name = "unregister_controller"
     permission = "ALTER on the cluster"
     since = "4.4"
+    at_controllers = True
     request_class = UnregisterControllerRequest
     response_class = UnregisterControllerResponse
 
@@ -234,12 +254,17 @@ class DescribeFeatures(Operation[str, FeatureMetadata]):
     name = "describe_features"
     permission = "nothing"
     since = "2.7"
+    at_controllers = True
     request_class = ApiVersionsRequest
     response_class = ApiVersionsResponse
 
-    def __init__(self) -> None:
-        """Take nothing."""
-        super().__init__(AnyNode(), [ONLY])
+    def __init__(self, node_id: int | None = None) -> None:
+        """Take the id of the node whose features are told; None: any node.
+
+        Raises:
+            UsageError: there can be no such node.
+        """
+        super().__init__(AnyNode() if node_id is None else OneNode(node_id), [ONLY])
 
     def max_version(self, items: Sequence[str]) -> int:
         """Return the last version that names no node."""
@@ -285,6 +310,7 @@ class UpdateFeatures(Operation[str, None]):
     noun = "feature"
     permission = "ALTER on the cluster"
     since = "2.7"
+    at_controllers = True
     request_class = UpdateFeaturesRequest
     response_class = UpdateFeaturesResponse
 
@@ -296,7 +322,7 @@ class UpdateFeatures(Operation[str, None]):
             validate_only: whether to check only whether the levels could be set.
 
         Raises:
-            UsageError: a feature has no name.
+            UsageError: a feature has no name, or an update is none that brokers know.
         """
         self._updates = mapping_of(updates, "the levels of features")
         if "" in self._updates:
@@ -304,6 +330,8 @@ class UpdateFeatures(Operation[str, None]):
         for update in self._updates.values():
             if not isinstance(update, FeatureUpdate):
                 raise TypeError(f"a FeatureUpdate says which level a feature has, not {update!r}")
+            checked_choice(UpgradeType, update.upgrade_type, "the upgrade_type of a FeatureUpdate")
+            checked_integer(update.max_version_level, "the level of a feature")
         super().__init__(Controller(), names_of(self._updates, "the names of features"))
         self._validate_only = validate_only
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_fast.control.admin.arguments import (
-    LAST_NUMBER,
-    checked_name,
-    checked_number,
-    mapping_of,
-    told_secret,
-)
+from kafka_fast.control.admin.arguments import told_secret
 from kafka_fast.control.admin.operation import NO_SUCH_TOPIC, ONLY, Operation
 from kafka_fast.control.admin.types.configs import (
     AlterConfigOp,
@@ -22,6 +16,14 @@ from kafka_fast.control.admin.types.configs import (
     ConfigSource,
     ConfigSynonym,
     ConfigType,
+)
+from kafka_fast.control.arguments import (
+    LAST_NUMBER,
+    checked_choice,
+    checked_name,
+    checked_number,
+    mapping_of,
+    several,
 )
 from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.requests.call import AnswerSource
@@ -121,6 +123,7 @@ class DescribeConfigs(Operation[ConfigResource, dict[str, ConfigEntry]]):
 
     name = "describe_configs"
     permission = "DESCRIBE_CONFIGS on the topic or group, or else on the cluster"
+    at_controllers = True
     final = frozenset(NO_SUCH_TOPIC)
     words = NO_SUCH_TOPIC
     request_class = describe_configs.DescribeConfigsRequest
@@ -143,7 +146,7 @@ class DescribeConfigs(Operation[ConfigResource, dict[str, ConfigEntry]]):
         Raises:
             UsageError: a resource cannot be one.
         """
-        resources = list(resources)
+        resources = several(resources, "resources")
         super().__init__(_target_of(resources), resources)
         self._include_synonyms = include_synonyms
         self._include_documentation = include_documentation
@@ -222,6 +225,7 @@ class IncrementalAlterConfigs(Operation[ConfigResource, None]):
     name = "incremental_alter_configs"
     permission = "ALTER_CONFIGS on the topic or group, or else on the cluster"
     since = "2.3"
+    at_controllers = True
     final = frozenset(NO_SUCH_TOPIC)
     words = NO_SUCH_TOPIC
     request_class = incremental_alter_configs.IncrementalAlterConfigsRequest
@@ -448,11 +452,18 @@ class ListConfigResources(Operation[str, list[ConfigResource]]):
     response_class = list_config_resources.ListConfigResourcesResponse
 
     def __init__(self, types: Iterable[ConfigResourceType]) -> None:
-        """Take the types; none: all of them."""
+        """Take the types; none: all of them.
+
+        Raises:
+            UsageError: a type is none.
+        """
         super().__init__(AnyNode(), [ONLY])
-        self._types = list(dict.fromkeys(types))
-        if ConfigResourceType.UNKNOWN in self._types:
-            raise UsageError("list_config_resources: the types of resources must be known")
+        self._types = list(
+            dict.fromkeys(
+                checked_choice(ConfigResourceType, kind, "a type of resources")
+                for kind in several(types, "types of resources")
+            )
+        )
 
     def unsupported(self, item: str, version: int) -> KafkaError | None:
         """Refuse types that the broker would not list."""

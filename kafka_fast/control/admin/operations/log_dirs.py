@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from kafka_fast.control.admin.arguments import (
-    checked_number,
-    checked_partition,
-    mapping_of,
-    several,
-)
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.log_dirs import (
     LogDir,
@@ -18,6 +12,7 @@ from kafka_fast.control.admin.types.log_dirs import (
     ReplicaLogDirInfo,
     TopicPartitionReplica,
 )
+from kafka_fast.control.arguments import checked_number, checked_partition, mapping_of, several
 from kafka_fast.control.metadata.cluster import Cluster
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource

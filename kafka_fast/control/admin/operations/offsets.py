@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from kafka_fast.control.admin.arguments import mapping_of
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.offsets import IsolationLevel, ListedOffset, OffsetSpec
+from kafka_fast.control.arguments import checked_choice, mapping_of
 from kafka_fast.control.consumer.offsets import list_offsets_request, time_answers
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.leader_call import PARTITIONS_PER_REQUEST
@@ -49,11 +49,12 @@ class ListOffsets(Operation[TopicPartition, ListedOffset]):
 
         Raises:
             TypeError: what is looked up has another type.
-            UsageError: a time is none, has no time zone, or is most likely in another unit.
+            UsageError: the isolation level is none; or a time is none, has no time zone, or is most
+                likely in another unit.
         """
         offsets = mapping_of(offsets, "offsets")
         super().__init__(Leaders(), offsets)
-        self._isolation_level = IsolationLevel(isolation_level)
+        self._isolation_level = checked_choice(IsolationLevel, isolation_level, "isolation_level")
         self._times = {
             partition: int(spec)
             if isinstance(spec, OffsetSpec)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from kafka_fast.control.admin.arguments import mapping_of, partitions_of
 from kafka_fast.control.admin.operation import NO_SUCH_PARTITION, ONLY, Operation
 from kafka_fast.control.admin.types.partitions import ElectionType, PartitionReassignment
+from kafka_fast.control.arguments import checked_choice, mapping_of, partitions_of
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning
@@ -46,13 +46,6 @@ NO_ELECTION = frozenset(
 )
 """Nothing to wait for: the controller knows who leads and who is alive."""
 NO_TYPES = "elections other than of preferred leaders need Kafka 2.4"
-
-
-def _known_type(kind: ElectionType) -> ElectionType:
-    try:
-        return ElectionType(kind)
-    except ValueError:
-        raise UsageError(f"the type of an election is an ElectionType, not {kind!r}") from None
 
 
 def _election(
@@ -96,7 +89,7 @@ class ElectLeaders(Operation[TopicPartition, None]):
             UsageError: there is no such type of elections.
         """
         super().__init__(Controller(), partitions_of(partitions))
-        self._kind = _known_type(kind)
+        self._kind = checked_choice(ElectionType, kind, "the type of an election")
 
     def unsupported(self, item: TopicPartition, version: int) -> KafkaError | None:
         """Refuse what brokers before KIP-460 do not know."""
@@ -137,7 +130,7 @@ class ElectAllLeaders(Operation[str, dict[TopicPartition, KafkaError | None]]):
             UsageError: there is no such type of elections.
         """
         super().__init__(Controller(), [ONLY])
-        self._kind = _known_type(kind)
+        self._kind = checked_choice(ElectionType, kind, "the type of an election")
 
     def unsupported(self, item: str, version: int) -> KafkaError | None:
         """Refuse what brokers before KIP-460 do not know."""
@@ -177,6 +170,7 @@ class AlterPartitionReassignments(Operation[TopicPartition, None]):
     name = "alter_partition_reassignments"
     permission = "ALTER on the cluster"
     since = "2.4"
+    at_controllers = True
     final = frozenset(NO_SUCH_PARTITION)
     words = NO_SUCH_PARTITION
     explained: ClassVar[Mapping[int, str]] = {
@@ -268,6 +262,7 @@ class ListPartitionReassignments(Operation[str, dict[TopicPartition, PartitionRe
     name = "list_partition_reassignments"
     permission = "DESCRIBE on the cluster"
     since = "2.4"
+    at_controllers = True
     request_class = ListPartitionReassignmentsRequest
     response_class = ListPartitionReassignmentsResponse
 

@@ -49,6 +49,7 @@ class DescribeMetadataQuorum(Operation[str, QuorumInfo]):
     name = "describe_metadata_quorum"
     permission = "DESCRIBE on the cluster"
     since = "3.3"
+    at_controllers = True
     request_class = DescribeQuorumRequest
     response_class = DescribeQuorumResponse
 
@@ -117,6 +118,7 @@ class AddRaftVoter(Operation[str, None]):
     name = "add_raft_voter"
     permission = "ALTER on the cluster"
     since = "3.9"
+    at_controllers = True
     words = STATIC_QUORUM
     explained: ClassVar[Mapping[int, str]] = {
         ErrorCode.DUPLICATE_VOTER: "an earlier try, of which no answer came, may have added it"
@@ -180,6 +182,7 @@ class RemoveRaftVoter(Operation[str, None]):
     name = "remove_raft_voter"
     permission = "ALTER on the cluster"
     since = "3.9"
+    at_controllers = True
     words = STATIC_QUORUM
     explained: ClassVar[Mapping[int, str]] = {
         ErrorCode.VOTER_NOT_FOUND: "an earlier try, of which no answer came, may have removed it"

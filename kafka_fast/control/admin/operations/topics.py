@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from kafka_fast.control.admin.arguments import checked_name, mapping_of, names_of, several
 from kafka_fast.control.admin.operation import NO_SUCH_TOPIC, ONLY, Operation
 from kafka_fast.control.admin.types.acls import operations_of
 from kafka_fast.control.admin.types.topic_ids import topic_id_bytes, topic_id_text
@@ -18,6 +17,7 @@ from kafka_fast.control.admin.types.topics import (
     TopicListing,
     TopicPartitionInfo,
 )
+from kafka_fast.control.arguments import checked_name, mapping_of, names_of, several
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning

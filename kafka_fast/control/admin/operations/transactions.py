@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from kafka_fast.control.admin.arguments import names_of, partitions_of, several
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.transactions import (
     ProducerIdAndEpoch,
@@ -14,6 +13,7 @@ from kafka_fast.control.admin.types.transactions import (
     TransactionListing,
     TransactionState,
 )
+from kafka_fast.control.arguments import names_of, partitions_of, several
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning, NotDone, Refused
@@ -96,7 +96,7 @@ class ListTransactions(Operation[int, dict[str, TransactionListing]]):
         if min_duration_ms is not None and min_duration_ms < 0:
             raise UsageError(f"a duration of {min_duration_ms} ms")
         # A state that this version has no name for may be given as text.
-        self._states = [str(getattr(state, "value", state)) for state in several(states, "states")]
+        self._states = [str(getattr(state, "value", state)) for state in names_of(states, "states")]
         if TransactionState.UNKNOWN.value in self._states:
             raise UsageError("brokers know no transactions in the state UNKNOWN")
         self._producer_ids = several(producer_ids, "the ids of producers")
@@ -317,6 +317,7 @@ class AbortTransaction(Operation[TopicPartition, None]):
 
     name = "abort_transaction"
     permission = "ALTER or CLUSTER_ACTION on the cluster"
+    since = "2.8"
     words: ClassVar[Mapping[int, str]] = {
         ErrorCode.INVALID_PRODUCER_EPOCH: "the producer has a higher epoch",
         ErrorCode.TRANSACTION_COORDINATOR_FENCED: "a coordinator with a higher epoch has written",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NoReturn, TypeAlias
 
-from kafka_fast.control.admin.arguments import names_of, told_secret
+from kafka_fast.control.admin.arguments import told_secret
 from kafka_fast.control.admin.operation import ONLY, Operation, OperationResults
 from kafka_fast.control.admin.types.users import (
     ScramCredentialInfo,
@@ -13,6 +13,7 @@ from kafka_fast.control.admin.types.users import (
     UserScramCredentialUpsertion,
     UserScramMechanism,
 )
+from kafka_fast.control.arguments import names_of
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.targets import AnyNode, Controller

@@ -11,8 +11,15 @@ from kafka_fast.errors import UsageError
 from kafka_fast.values import Value
 
 
+class EndpointType(enum.IntEnum):
+    """What the nodes of a cluster are to a client; the numbers are Kafka's."""
+
+    BROKER = 1
+    CONTROLLER = 2
+
+
 class ClusterNode(Value):
-    """A broker of the cluster."""
+    """A broker of the cluster, or a controller."""
 
     id: int
     host: str
@@ -26,16 +33,19 @@ class ClusterNode(Value):
 
 
 class ClusterDescription(Value):
-    """A cluster as one of its brokers sees it."""
+    """A cluster as one of its brokers sees it, or one of its controllers."""
 
     cluster_id: str | None
     controller: int | None
     """Id of the broker to which requests for the controller go; None if there is none. With KRaft
-    any broker forwards them, so this is one of them: `describe_metadata_quorum` has the leader."""
+    any broker forwards them, so this is one of them: `describe_metadata_quorum` has the leader. A
+    controller names the active one."""
     nodes: tuple[ClusterNode, ...]
     """In the order of their ids."""
     authorized_operations: frozenset[AclOperation] | None = None
     """What this client may do with the cluster; None: not asked for."""
+    endpoint_type: EndpointType = EndpointType.BROKER
+    """What the nodes are. A client with bootstrap.controllers is told controllers."""
 
 
 # ---- features ----

@@ -157,11 +157,19 @@ class ClassicGroup(Generations):
             return
         if generation < 0 and not member_id and instance_id is None:
             raise UnknownMemberId(f"{self.group_id!r} has members, only they may commit")
-        self.members.check(member_id, instance_id)
-        self._check_generation(generation)
+        self.check_member(generation, member_id, instance_id)
         if self.state == State.COMPLETING:
             raise RebalanceInProgress(f"{self.group_id!r} waits for its leader's assignment")
         self._expect_heartbeat(self.members[member_id], now)
+
+    def check_member(self, generation: int, member_id: str, instance_id: str | None) -> None:
+        """Refuse who is not a member of this generation.
+
+        Raises:
+            BrokerError: the answer.
+        """
+        self.members.check(member_id, instance_id)
+        self._check_generation(generation)
 
     # ---- joining ----
 

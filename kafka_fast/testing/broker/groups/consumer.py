@@ -93,6 +93,11 @@ class ConsumerGroup:
         """Return what a member shall have."""
         return self._targets.target_of(member_id)
 
+    def subscribed_topics(self) -> frozenset[str]:
+        """Return the names of the topics that members want."""
+        names = (self._subscriptions.names(one) for one in self.members.values())
+        return frozenset[str]().union(*names)
+
     # ---- moving to another coordinator ----
 
     def unload(self) -> None:
@@ -162,9 +167,18 @@ class ConsumerGroup:
         """
         if epoch < 0 and not self.members:
             return
-        member = self._known(member_id)
+        self._known(member_id)
         if version < _COMMIT_FROM_VERSION:
             raise UnsupportedVersion("members of this group commit with version 9 or later")
+        self.check_owner(epoch, member_id, partitions)
+
+    def check_owner(self, epoch: int, member_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """Refuse who did not own the partitions in an epoch.
+
+        Raises:
+            BrokerError: the answer.
+        """
+        member = self._known(member_id)
         if epoch == member.epoch:
             return
         if epoch > member.epoch:

@@ -21,6 +21,7 @@ from kafka_fast.testing.broker.groups.host import Action, Reply
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC, GroupSettings
 from kafka_fast.testing.broker.partitions.cluster_topics import Partition, Topic
+from kafka_fast.testing.broker.partitions.coordinating import Leading, deciding_partition
 from kafka_fast.testing.broker.state import ClusterState
 from kafka_fast.testing.broker.timers import Timers
 
@@ -42,42 +43,28 @@ class Coordinator:
         self._node_id = node_id
         self._state = state
         self._timers = timers
-        self._led: dict[int, int] = {}  # partition of the offsets topic -> leader epoch
-        self._partitions = 0  # of the offsets topic
-        self._seen_changes = -1
+        self._leading = Leading(node_id, OFFSETS_TOPIC)
 
     # ---- leading ----
 
     def refresh(self, now: float) -> None:
         """Take over what the broker leads now, let go of what it does not lead any longer."""
-        if self._seen_changes == self._state.leader_changes:
-            return
-        self._seen_changes = self._state.leader_changes
-        topic = self._state.topics.get(OFFSETS_TOPIC)
-        led = {
-            partition.index: partition.leader_epoch
-            for partition in (topic.partitions if topic is not None else ())
-            if partition.leader == self._node_id
-        }
-        self._partitions = len(topic.partitions) if topic is not None else 0
-        before, self._led = self._led, led
-        changed = {index for index in {*before, *led} if before.get(index) != led.get(index)}
+        changed = self._leading.take_changes(self._state)
         if not changed:
             return
         for group in list(self._state.groups.values()):
-            index = group_partition(group.group_id, self._partitions)
+            index = self._leading.partition_of(group.group_id)
             if index not in changed:
                 continue
             self._drop_timers(group.group_id)
-            if index in led:
+            if self._leading.leads(index):
                 group.load(self, now)
             elif group.host is self:
                 group.unload()
 
     def forget_all(self) -> None:
         """Forget everything, as a broker does that dies: nobody is answered."""
-        self._led.clear()
-        self._seen_changes = -1
+        self._leading.forget_all()
 
     def check_coordinates(self, group_id: str, now: float) -> None:
         """Refuse a group that is coordinated elsewhere.
@@ -86,7 +73,7 @@ class Coordinator:
             NotCoordinator
         """
         self.refresh(now)
-        if group_partition(group_id, self._partitions) not in self._led:
+        if not self._leading.coordinates(group_id):
             raise NotCoordinator(f"node {self._node_id} does not coordinate {group_id!r}")
 
     def check_named(self, group_id: str, now: float) -> None:
@@ -161,6 +148,22 @@ class Coordinator:
             raise InconsistentGroupProtocol(f"{group_id!r} has members of the other protocol")
         del self._state.groups[group_id]
 
+    def groups_led(self, now: float) -> list[Group]:
+        """Return the groups that are coordinated here."""
+        self.refresh(now)
+        return [
+            group
+            for group_id, group in self._state.groups.items()
+            if self._leading.coordinates(group_id)
+        ]
+
+    def delete_group(self, group_id: str) -> None:
+        """Forget a group without members, and what it has committed."""
+        self._drop_timers(group_id)
+        del self._state.groups[group_id]
+        self._state.offsets.pop(group_id, None)
+        self._state.changes += 1
+
     def offsets(self, group_id: str) -> GroupOffsets:
         """Return what a group has committed."""
         return self._state.offsets.setdefault(group_id, GroupOffsets())
@@ -199,19 +202,6 @@ class Coordinator:
         self._timers.cancel_where(lambda key: isinstance(key, tuple) and key[0] == group_id)
 
 
-def group_partition(group_id: str, partitions: int) -> int:
-    """Return the partition of the offsets topic that holds a group: by Java's hash of its id."""
-    units = group_id.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for pos in range(0, len(units), 2):
-        value = (31 * value + int.from_bytes(units[pos : pos + 2], "big")) & 0xFFFFFFFF
-    signed = value - (1 << 32) if value >> 31 else value
-    return 0 if signed == -(1 << 31) or not partitions else abs(signed) % partitions
-
-
 def coordinator_of(state: ClusterState, group_id: str) -> Partition | None:
     """Return the partition whose leader coordinates a group, None if there is no such topic."""
-    topic = state.topics.get(OFFSETS_TOPIC)
-    if topic is None:
-        return None
-    return topic.partitions[group_partition(group_id, len(topic.partitions))]
+    return deciding_partition(state.topics, OFFSETS_TOPIC, group_id)

@@ -15,11 +15,22 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace
 
-from kafka_fast.errors import NotCoordinator, RebalanceInProgress, UnknownMemberId
+from kafka_fast.errors import (
+    NonEmptyGroup,
+    NotCoordinator,
+    ProtocolError,
+    RebalanceInProgress,
+    UnknownMemberId,
+)
 from kafka_fast.protocol.apis.groups.join_group import JoinGroupResponse, JoinGroupResponseMember
 from kafka_fast.protocol.apis.groups.sync_group import SyncGroupResponse
+from kafka_fast.protocol.consumer import ConsumerProtocolSubscription
+from kafka_fast.protocol.schema import decode_versioned
 from kafka_fast.testing.broker.groups.host import Action, GroupHost
 from kafka_fast.testing.broker.groups.members import Member, Members
+
+CONSUMER_PROTOCOL = "consumer"
+"""The protocol type of groups whose members say which topics they want."""
 
 
 class State(enum.Enum):
@@ -69,6 +80,18 @@ class Generations:
     def is_empty(self) -> bool:
         """Tell whether the group has no members, nor expects any."""
         return self.state == State.EMPTY
+
+    def subscribed_topics(self) -> frozenset[str]:
+        """Return the names of the topics that members want.
+
+        Raises:
+            NonEmptyGroup: there are members, and what they want is not Kafka's to know.
+        """
+        if self.is_empty:
+            return frozenset()
+        if self.protocol_type != CONSUMER_PROTOCOL:
+            raise NonEmptyGroup(f"Group {self.group_id} is not empty.")
+        return frozenset(name for member in self.members for name in _subscribed_topics(member))
 
     def unload(self) -> None:
         """End what is under way, on the broker that was the coordinator."""
@@ -264,3 +287,12 @@ class Generations:
         self._written = _Written(
             self.generation, self.protocol_type, self.protocol, self.members.leader, kept
         )
+
+
+def _subscribed_topics(member: Member) -> list[str]:
+    """Return the topics that a consumer says it wants; none if that cannot be read, as in Kafka."""
+    _, metadata = member.protocols[0]
+    try:
+        return decode_versioned(ConsumerProtocolSubscription, metadata).topics
+    except ProtocolError:
+        return []

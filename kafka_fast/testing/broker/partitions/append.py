@@ -15,6 +15,7 @@ from kafka_fast.errors import (
     ErrorCode,
     InvalidRecord,
     InvalidTimestamp,
+    InvalidTxnState,
     MessageTooLarge,
     NotEnoughReplicas,
     UnknownServerError,
@@ -81,7 +82,13 @@ def the_one_batch(records: bytes | bytearray | memoryview | None, version: int) 
 
 
 def append_batch(
-    partition: Partition, config: TopicConfig, batch: RecordBatch, acks: int, unix_ms: int
+    partition: Partition,
+    config: TopicConfig,
+    batch: RecordBatch,
+    acks: int,
+    unix_ms: int,
+    *,
+    may_begin: bool = False,
 ) -> Appended:
     """Check the batch and append it; return the former place of one that was appended before.
 
@@ -91,6 +98,7 @@ def append_batch(
         batch: what `the_one_batch` returned.
         acks: of the request: -1 needs `min.insync.replicas`.
         unix_ms: wall clock, for LogAppendTime and for the limits of timestamps.
+        may_begin: the coordinator knows that a transaction begins here.
 
     Raises:
         BrokerError: the answer that the client gets for this partition.
@@ -110,8 +118,10 @@ def append_batch(
         )
         if repeated is not None:  # told by a time of append, whatever the topic's timestamps are
             return Appended(repeated.base_offset, repeated.max_timestamp)
-        partition.producers.check(batch.producer_id, batch.producer_epoch, batch.base_sequence)
+        _check_transaction(partition, batch, may_begin)
     stored = _stamped(partition, batch, latest, append_time)
+    if batch.is_transactional:
+        partition.log.transactions.note(batch, stored.base_offset)
     partition.log.append(stored)
     if idempotent:
         written = WrittenBatch(
@@ -123,6 +133,19 @@ def append_batch(
         )
         partition.producers.add_batch(batch.producer_id, batch.producer_epoch, written)
     return Appended(stored.base_offset, append_time)
+
+
+def _check_transaction(partition: Partition, batch: RecordBatch, may_begin: bool) -> None:
+    """Check the producer's epoch and sequence, and whether it has a transaction open here."""
+    producers, producer_id = partition.producers, batch.producer_id
+    is_open = partition.log.transactions.is_open(producer_id)
+    producers.check_epoch(producer_id, batch.producer_epoch)
+    goes_on = is_open and producers.epoch(producer_id) == batch.producer_epoch
+    if batch.is_transactional and not (goes_on or may_begin):
+        raise InvalidTxnState("Record was not part of an ongoing transaction")
+    producers.check(producer_id, batch.producer_epoch, batch.base_sequence)
+    if is_open and not batch.is_transactional:
+        raise InvalidTxnState(f"producer {producer_id} has a transaction open here")
 
 
 def _check_envelope(batch: RecordBatch, config: TopicConfig) -> None:

@@ -11,6 +11,7 @@ from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC
 from kafka_fast.testing.broker.partitions.log import PartitionLog
 from kafka_fast.testing.broker.partitions.producers import ProducerStates
 from kafka_fast.testing.broker.partitions.topic_settings import elements_of, read_settings
+from kafka_fast.testing.broker.transactions.settings import TRANSACTIONS_TOPIC
 
 NO_LEADER = -1
 MAX_NAME_LENGTH = 249
@@ -112,4 +113,4 @@ class Topic:
     @property
     def is_internal(self) -> bool:
         """Tell whether the brokers keep their own books in it."""
-        return self.name == OFFSETS_TOPIC
+        return self.name in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)

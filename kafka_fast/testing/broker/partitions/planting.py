@@ -201,7 +201,16 @@ def _stored(batch: RecordBatch, base_offset: int, leader_epoch: int) -> StoredBa
 
 
 def _remember_producer(partition: Partition, batch: RecordBatch, stored: StoredBatch) -> None:
-    """Let a later Produce request go on with the sequence that was planted."""
+    """Let a later Produce request go on with the sequence, or the epoch, that was planted."""
+    if batch.is_control and batch.record_count:
+        control = batch.control_record()
+        if control.type in (ControlType.ABORT, ControlType.COMMIT):
+            partition.producers.add_marker(
+                batch.producer_id,
+                batch.producer_epoch,
+                control.coordinator_epoch,
+                stored.max_timestamp,
+            )
     if batch.producer_id == NO_PRODUCER_ID or batch.base_sequence < 0 or not batch.record_count:
         return
     written = WrittenBatch(

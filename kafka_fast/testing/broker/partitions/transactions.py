@@ -1,7 +1,8 @@
 """Which transactions a partition's log holds: the open ones, and where the aborted ones were.
 
 Told by the batches themselves, as in Kafka: a transactional batch opens its producer's
-transaction, a control batch ends it. Nobody coordinates transactions here; tests plant them.
+transaction, a control batch ends it. Who coordinates them is in `broker/transactions`; tests may
+plant others.
 """
 
 from __future__ import annotations
@@ -36,6 +37,14 @@ class Transactions:
         elif batch.is_transactional:
             self._open.setdefault(batch.producer_id, base_offset)
 
+    def open(self, producer_id: int, offset: int) -> None:
+        """Open a producer's transaction without a batch; one that is open goes on."""
+        self._open.setdefault(producer_id, offset)
+
+    def close(self, producer_id: int) -> None:
+        """End a producer's transaction without a marker in the log."""
+        self._open.pop(producer_id, None)
+
     def first_open_offset(self, end_offset: int) -> int:
         """Return where the oldest open transaction begins, `end_offset` if none is open."""
         return min(self._open.values(), default=end_offset)
@@ -47,6 +56,10 @@ class Transactions:
         of a few kilobytes is the end: a reader is told of transactions that it does not get to.
         """
         return [one for one in self._aborted if one.last_offset >= offset]
+
+    def first_offset(self, producer_id: int) -> int:
+        """Return where a producer's open transaction begins, -1: it has none here."""
+        return self._open.get(producer_id, -1)
 
     def is_open(self, producer_id: int) -> bool:
         """Tell whether the producer has an open transaction in this partition."""

@@ -38,6 +38,7 @@ from kafka_fast.testing.broker.partitions.cluster_topics import TopicConfig
 from kafka_fast.testing.broker.security import Security
 from kafka_fast.testing.broker.serving.sockets import Listener, SocketServer
 from kafka_fast.testing.broker.state import Node, Settings
+from kafka_fast.testing.broker.transactions.settings import TransactionSettings
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -70,6 +71,7 @@ class EmbeddedKafka:
         racks: Sequence[str] | None = None,
         node_ids: Sequence[int] | None = None,
         groups: GroupSettings | None = None,
+        transactions: TransactionSettings | None = None,
         host: str = LOOPBACK,
         ports: Sequence[int] | None = None,
         insecure_bind: bool = False,
@@ -88,6 +90,7 @@ class EmbeddedKafka:
             racks: of the brokers; then a consumer reads from the replica in its rack (KIP-392).
             node_ids: of the brokers, different ones from 0 on; None: they count from 1.
             groups: settings of consumer groups; None: Kafka's.
+            transactions: settings of transactions, and their version; None: Kafka's.
             host: address to listen on.
             ports: one for each broker; None: free ones.
             insecure_bind: allow a host that is not loopback.
@@ -128,6 +131,7 @@ class EmbeddedKafka:
             topic_config=dict(topic_config or {}),
             closest_replica=racks is not None,
             groups=groups or GroupSettings(),
+            transactions=transactions or TransactionSettings(),
             security=security or Security(mechanisms=()),
             unix_ms_at_zero=int((time.time() - time.monotonic()) * 1000),
         )
@@ -412,6 +416,10 @@ class EmbeddedKafka:
     def forget_producer(self, topic: str, partition: int, producer_id: int) -> None:
         """Drop what a partition knows of a producer, as expiry does."""
         self.on_cluster(lambda cluster: cluster.forget_producer(topic, partition, producer_id))
+
+    def set_transaction_version(self, version: int) -> None:
+        """Change the version of transactions that clients find, while they run (0 to 2)."""
+        self.on_cluster(lambda cluster: cluster.set_transaction_version(version))
 
     def kill(self, node_id: int) -> None:
         """Stop a broker at once: its connections break, new ones are refused, its leaders move."""

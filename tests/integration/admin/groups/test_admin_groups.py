@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast import Admin, TopicPartition
-from kafka_fast.admin import AclOperation, GroupState, GroupType, NewTopic
+from kafka_fast import Admin, OffsetAndMetadata, TopicPartition
+from kafka_fast.admin import AclOperation, GroupState, GroupType, NewTopic, StreamsTopologyStatus
 from kafka_fast.errors import (
     GroupIdNotFound,
+    GroupSubscribedToTopic,
     NonEmptyGroup,
     UnknownMemberId,
 )
@@ -147,4 +148,40 @@ def test_a_streams_group_is_described(
         assert told.subtopologies is not None
         assert told.subtopologies[0].source_topics == (topic,)
         assert told.coordinator == 1
+        assert told.topology_description_status is StreamsTopologyStatus.NOT_REQUESTED
+    admin.delete_groups([group]).raise_first()
+
+
+def test_topologies_are_asked_for_in_full(
+    admin: Admin, topic: str, group: str, real_kafka: RealKafka
+) -> None:
+    """Brokers keep none without a plugin of their own."""
+    needs_kafka(real_kafka, "4.4")
+    with in_group(admin, StreamsHeartbeat, group, topic):
+        told = admin.describe_streams_groups([group], include_topology_description=True)[group]
+        assert told.topology_description_status is StreamsTopologyStatus.NOT_STORED
+        assert told.topology_description is None
+    admin.delete_groups([group]).raise_first()
+
+
+def test_offsets_of_a_streams_group(
+    admin: Admin, topic: str, group: str, real_kafka: RealKafka
+) -> None:
+    needs_kafka(real_kafka, "4.2")
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    with in_group(admin, StreamsHeartbeat, group, topic):
+        errors = admin.alter_streams_group_offsets(group, {first: 3}).errors
+        assert isinstance(errors[first], UnknownMemberId)
+        errors = admin.delete_streams_group_offsets(group, [first]).errors
+        assert isinstance(errors[first], GroupSubscribedToTopic)
+    offsets = {first: 3, second: OffsetAndMetadata(4, -1, "note")}
+    admin.alter_streams_group_offsets(group, offsets).raise_first()
+    assert dict(admin.list_streams_group_offsets({group: None})[group]) == {
+        first: OffsetAndMetadata(3),
+        second: OffsetAndMetadata(4, -1, "note"),
+    }
+    admin.delete_streams_group_offsets(group, [first]).raise_first()
+    listed = admin.list_streams_group_offsets({group: [first, second]}, require_stable=True)
+    assert listed[group][first] is None
+    assert listed[group][second] == OffsetAndMetadata(4, -1, "note")
     admin.delete_groups([group]).raise_first()

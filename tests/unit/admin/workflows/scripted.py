@@ -18,6 +18,7 @@ class ScriptedSteps(AdminSteps):
     """Carries nothing out."""
 
     client_id = "scripted"
+    uses_controllers = False
 
     def __init__(self, ending: Ending) -> None:
         self._ending = ending

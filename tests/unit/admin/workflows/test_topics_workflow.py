@@ -25,6 +25,9 @@ from kafka_fast.errors import (
 )
 from tests.unit.admin.workflows.scripted import Ending, ScriptedSteps, finish, only
 
+A, B, NOWHERE = "AQEBAQEBAQEBAQEBAQEBAQ", "AgICAgICAgICAgICAgICAg", "AwMDAwMDAwMDAwMDAwMDAw"
+"""Ids of topics."""
+
 ABSENT = broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "absent")
 
 
@@ -102,6 +105,34 @@ def test_many_topics_are_asked_in_portions() -> None:
     assert [len(asked) for asked, _ in broker.asked] == [500, 1]
 
 
+def by_id(*pages: Any) -> tuple[Any, list[Any]]:
+    """Describe topics a and b by their ids, and an id of none, before a broker with pages."""
+    plain = {A: topic("a", 99, topic_id=A), B: topic("b", 99, topic_id=B)}
+    broker = Broker(*pages)
+
+    def ending(operation: Any) -> Any:
+        if isinstance(operation, DescribeTopics):
+            return {one: plain.get(one, ABSENT) for one in operation.items or ()}
+        return broker(operation)
+
+    return described(ending, A, NOWHERE, B, by_id=True), broker.asked
+
+
+def test_pages_tell_more_of_topics_that_are_asked_for_by_id() -> None:
+    """A page names topics; one that was created again under a name is another."""
+    result, asked = by_id(page(topic("a", 0, 1, topic_id=A), topic("b", 0, topic_id=NOWHERE)))
+    assert numbers(result) == {A: [0, 1], B: [99]}
+    assert isinstance(result.errors[NOWHERE], UnknownTopicOrPartition)
+    assert asked == [(["a", "b"], None)]
+
+
+def test_without_pages_topics_are_described_by_id_all_the_same() -> None:
+    for failure in (UnsupportedVersionError("old"), KafkaTimeoutError("late")):
+        result, _ = by_id(failure)
+        assert numbers(result) == {A: [99], B: [99]}
+        assert list(result.errors) == [NOWHERE]
+
+
 def test_what_pages_do_not_settle_is_left_to_metadata() -> None:
     broker = Broker(page(topic("a", 0), refused={"b": ABSENT}, unsettled=frozenset({"c"})))
     result = described(broker, "a", "b", "c", "d")
@@ -129,7 +160,7 @@ def test_old_brokers_and_ids_need_metadata() -> None:
     old = Broker(UnsupportedVersionError("no pages"))
     assert numbers(described(old, "a")) == {"a": [99]}
     topic_id = "AAECAwQFBgcICQoLDA0ODw"
-    assert numbers(described(Broker(), topic_id, by_id=True)) == {topic_id: [99]}
+    assert numbers(described(Broker(page()), topic_id, by_id=True)) == {topic_id: [99]}
     assert list(described(Broker())) == []
 
 

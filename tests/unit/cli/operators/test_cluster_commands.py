@@ -132,7 +132,7 @@ def test_log_dirs(fake: FakeAdmin, capsys: pytest.CaptureFixture[str]) -> None:
     assert [*fake.calls[-1][1]] == [1, 2]  # type: ignore[misc]
     with pytest.raises(SystemExit):
         main(["cluster", "log-dirs", "x"])
-    assert "expected the id of a broker" in capsys.readouterr().err
+    assert "expected the id of a node" in capsys.readouterr().err
 
 
 def test_the_page(fake: FakeAdmin, capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,6 +123,7 @@ def test_a_file_of_kafka(
     ("text", "why"),
     [
         ("{", "this is no JSON"),
+        ("[" * 100_000, "its JSON is nested too deep"),
         ("[]", "expected {"),
         ('{"partitions": [], "version": 2}', "expected {"),
         ('{"partitions": []}', "it names no partition"),

@@ -24,6 +24,9 @@ TOMBSTONE = ConsumerRecord("t", 3, 18, b"k", None, timestamp_ms=1501)
         ("hex", b"6bff\t76\n6b\tnull\n"),
         (r"%t-%p@%o\t%T %k=%v\n", b"t-3@17\t1500 k\xff=v\nt-3@18\t1501 k=null\n"),
         ("%h%%;", b"a=1,b=null%;%;"),
+        ("%h{a}%h{b}%h{c};", b"1nullnull;nullnullnull;"),
+        ("key", b"k\xff\nk\n"),
+        ("value", b"v\nnull\n"),
         ("%%", b"%%"),
     ],
 )
@@ -55,6 +58,16 @@ def test_json_is_lossless():
     assert json.loads(second)["value"] is None
 
 
+def test_of_several_headers_the_last_counts():
+    record = ConsumerRecord("t", 0, 0, headers=[("ä", b"1"), ("ä", b"2"), ("b", b"3")])
+    assert make_render("%h{ä}")([record]) == b"2"
+
+
+def test_a_header_without_an_end():
+    with pytest.raises(UsageError, match="without its }"):
+        make_render("%h{a")
+
+
 @pytest.mark.parametrize("form", ["%x", "100%", "%"])
 def test_an_unknown_letter(form: str):
     with pytest.raises(UsageError, match="known are"):
@@ -63,5 +76,5 @@ def test_an_unknown_letter(form: str):
 
 @pytest.mark.parametrize("form", ["", "JSON", r"\n"])
 def test_a_form_that_shows_nothing_of_a_record(form: str):
-    with pytest.raises(UsageError, match="value, json, hex, or"):
+    with pytest.raises(UsageError, match="value, key, json, hex, or"):
         make_render(form)

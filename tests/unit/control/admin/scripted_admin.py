@@ -27,9 +27,8 @@ class AdminMachine(FakeMachine):
         self.controller = 1
         self.nodes = [1, 2, 3]
         self.topic_error = 0
-        settings = admin_settings(
-            {"bootstrap.servers": "kafka:9092", "retry.backoff.ms": 100, **config}
-        )
+        servers = {} if "bootstrap.controllers" in config else {"bootstrap.servers": "kafka:9092"}
+        settings = admin_settings({**servers, "retry.backoff.ms": 100, **config})
         control = AdminControl(settings, "admin", lambda: 0.5, lambda: WALL_MS)
         super().__init__(control, {MetadataRequest: self.metadata, **handlers})
 

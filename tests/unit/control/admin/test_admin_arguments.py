@@ -10,7 +10,11 @@ import pytest
 from kafka_fast.admin.workflows.resets import ResetScope
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.operations.cluster import UpdateFeatures
-from kafka_fast.control.admin.operations.configs import DescribeConfigs, IncrementalAlterConfigs
+from kafka_fast.control.admin.operations.configs import (
+    DescribeConfigs,
+    IncrementalAlterConfigs,
+    ListConfigResources,
+)
 from kafka_fast.control.admin.operations.groups.committed import (
     AlterGroupOffsets,
     DeleteGroupOffsets,
@@ -53,6 +57,7 @@ from kafka_fast.control.admin.operations.transactions import (
     ListTransactions,
 )
 from kafka_fast.control.admin.operations.users import DescribeUserScramCredentials
+from kafka_fast.control.admin.types.cluster import FeatureUpdate
 from kafka_fast.control.admin.types.configs import (
     AlterConfigOp,
     ConfigResource,
@@ -307,3 +312,33 @@ def test_an_id_is_written_in_one_way(text: str) -> None:
 
 def test_an_id_is_taken_as_other_calls_return_it() -> None:
     assert DeleteTopics(["VZSqazQvXQo6XkhC-rQo9w"], by_id=True, retry_on_quota=True).items
+
+
+CHOICES: dict[str, Maker] = {
+    "isolation level": lambda one: ListOffsets({T0: OffsetSpec.LATEST}, isolation_level=one),
+    "election": lambda one: ElectLeaders(one, [T0]),
+    "state of groups": lambda one: ListGroups(states=[one]),
+    "type of groups": lambda one: ListGroups(types=[one]),
+    "type of resources": lambda one: ListConfigResources([one]),
+    "resource": lambda one: DescribeConfigs(
+        [ConfigResource(one, "t")], include_synonyms=False, include_documentation=False
+    ),
+    "change of a setting": lambda one: IncrementalAlterConfigs(
+        {ConfigResource(ConfigResourceType.TOPIC, "t"): [AlterConfigOp("a", "b", one)]},
+        validate_only=False,
+    ),
+    "upgrade": lambda one: UpdateFeatures({"f": FeatureUpdate(1, one)}, validate_only=False),
+}
+
+
+@pytest.mark.parametrize("value", [9, -9, "nine", None, True, 0.5, object()])
+@pytest.mark.parametrize("make", CHOICES.values(), ids=CHOICES)
+def test_a_choice_is_one_that_brokers_know(make: Maker, value: object) -> None:
+    """Regression: some were sent, and the brokers answered what they liked."""
+    with pytest.raises(UsageError):
+        make(value)
+
+
+def test_a_wrong_choice_is_told_the_right_ones() -> None:
+    with pytest.raises(UsageError, match="cannot be 9: IsolationLevel has READ_UNCOMMITTED, "):
+        ListOffsets({T0: OffsetSpec.LATEST}, isolation_level=9)  # type: ignore[arg-type]

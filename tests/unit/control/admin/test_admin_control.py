@@ -18,10 +18,13 @@ from kafka_fast.control.admin.types.topics import NewTopic
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
 from kafka_fast.control.messages import CloseReason, RawResponse
 from kafka_fast.control.metadata.metadata import GETS_ROUND
+from kafka_fast.control.requests import coordinators
 from kafka_fast.control.requests.open_call import OpenCall
+from kafka_fast.control.requests.targets import CoordinatorKind
 from kafka_fast.errors import (
     BrokerError,
     ErrorCode,
+    GroupAuthorizationFailed,
     KafkaTimeoutError,
     ThrottlingQuotaExceeded,
     TopicAlreadyExists,
@@ -36,6 +39,11 @@ from kafka_fast.protocol.apis.cluster.find_coordinator import (
     FindCoordinatorResponse,
 )
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
+from kafka_fast.protocol.apis.groups.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
 from kafka_fast.protocol.apis.topics.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
@@ -445,7 +453,8 @@ def test_a_mapping_that_fails_is_the_users_fault() -> None:
 class NoCoordinator:
     """Brokers that know no coordinator yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, code: int = ErrorCode.COORDINATOR_NOT_AVAILABLE) -> None:
+        self.code = code
         self.asked: list[list[str]] = []
         self.machine = AdminMachine({FindCoordinatorRequest: self.find})
 
@@ -453,8 +462,7 @@ class NoCoordinator:
         self.asked.append(request.coordinator_keys)
         return FindCoordinatorResponse(
             coordinators=[
-                Coordinator(key=name, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-                for name in request.coordinator_keys
+                Coordinator(key=name, error_code=self.code) for name in request.coordinator_keys
             ]
         )
 
@@ -476,6 +484,65 @@ def test_coordinators_that_nobody_waits_for_are_not_looked_for() -> None:
     machine.run(60.0)
     assert brokers.asked == []
     assert not other
+
+
+class KnownCoordinators:
+    """Brokers of which the second coordinates everything."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.machine = AdminMachine(
+            {FindCoordinatorRequest: self.find, DeleteGroupsRequest: self.delete}
+        )
+
+    def find(self, request: FindCoordinatorRequest, key: ConnectionKey) -> FindCoordinatorResponse:
+        self.asked += request.coordinator_keys
+        return FindCoordinatorResponse(
+            coordinators=[
+                Coordinator(key=name, node_id=2, host="b2", port=9092)
+                for name in request.coordinator_keys
+            ]
+        )
+
+    def delete(self, request: DeleteGroupsRequest, key: ConnectionKey) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(
+            results=[DeletableGroupResult(group_id=name) for name in request.groups_names]
+        )
+
+
+def test_coordinators_that_nobody_waits_for_are_forgotten_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Regression: every group that was ever asked about was remembered."""
+    monkeypatch.setattr(coordinators, "UNUSED_KEPT", 2)
+    brokers = KnownCoordinators()
+    for group in ("a", "b", "a", "c", "a", "b"):
+        assert not brokers.machine.results(DeleteGroups([group]), timeout=3.0).errors
+    assert brokers.asked == ["a", "b", "c", "b"], "b was not used for longer than a"
+    known = brokers.machine.control.requester.coordinators
+    assert [known.node(CoordinatorKind.GROUP, group) is None for group in "abc"] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_coordinators_of_one_large_call_are_not_forgotten_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(coordinators, "UNUSED_KEPT", 2)
+    brokers = KnownCoordinators()
+    groups = [f"g{number}" for number in range(50)]
+    assert not brokers.machine.results(DeleteGroups(groups), timeout=3.0).errors
+    assert sorted(brokers.asked) == sorted(groups)
+
+
+def test_who_may_not_look_for_the_coordinator_is_told_what_the_call_needs() -> None:
+    brokers = NoCoordinator(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    error = brokers.machine.results(DeleteGroups(["a"])).errors["a"]
+    assert isinstance(error, GroupAuthorizationFailed)
+    assert "needs DESCRIBE on the group" in str(error)
+    assert str(error).endswith("; DeleteGroups of group 'a' needs DELETE on the group")
 
 
 def test_of_many_items_a_few_are_asked_what_they_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
+from kafka_fast.control.diagnosis.troubles import Reason
 from kafka_fast.control.metadata.metadata import Node
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, meaning_of
@@ -105,6 +106,16 @@ def rig() -> RequesterRig:
 
 
 # ---- one item ----
+
+
+def test_no_item_of_a_user_is_taken_for_the_only_one() -> None:
+    """Regression: errors about a topic called ONLY did not name it."""
+    assert ONLY != "ONLY"
+    assert "ONLY" != ONLY  # noqa: SIM300  either side decides
+    assert ONLY == ONLY
+    assert {ONLY: 1, "ONLY": 2}[ONLY] == 1
+    assert Ask(AnyNode()).describe("ONLY") == "DescribeGroups of ONLY"
+    assert Ask(AnyNode()).describe(ONLY) == "DescribeGroups"
 
 
 def test_an_answer_ends_an_item(rig: RequesterRig) -> None:
@@ -379,6 +390,28 @@ def test_items_of_one_leader_go_in_one_request(rig: RequesterRig) -> None:
         ["t-0", "t-2"],
         ["t-1", "t-3"],
     ]
+
+
+def test_items_of_one_leader_are_told_why_they_are_late_by_one_look(
+    rig: RequesterRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: a look for each of 100,000 partitions kept the control thread for seconds."""
+    partitions = [TopicPartition("t", i) for i in range(100)]
+    rig.leaders = {partition: 1 + partition.partition % 2 for partition in partitions}
+    looks: list[object] = []
+    why_waiting = Leaders.why_waiting
+
+    def counted(target: Leaders, cluster: Any, connections: Any, key: TopicPartition) -> Reason:
+        looks.append(key)
+        return why_waiting(target, cluster, connections, key)
+
+    monkeypatch.setattr(Leaders, "why_waiting", counted)
+    call = Ask(Leaders())
+    rig.requester.open_call(call, partitions, deadline=3.0)
+    rig.tick()
+    rig.tick(3.0)
+    assert len(call.failed) == 100
+    assert len(looks) == 2
 
 
 def test_a_leader_that_moved_is_asked_once_the_metadata_name_it(rig: RequesterRig) -> None:

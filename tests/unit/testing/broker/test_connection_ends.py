@@ -8,7 +8,7 @@ import pytest
 
 from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis.cluster.metadata import MetadataRequest
-from kafka_fast.protocol.apis.groups.list_groups import ListGroupsRequest
+from kafka_fast.protocol.apis.log_dirs.describe_log_dirs import DescribeLogDirsRequest
 from kafka_fast.protocol.apis.security.sasl_authenticate import SaslAuthenticateRequest
 from kafka_fast.protocol.apis.security.sasl_handshake import SaslHandshakeRequest
 from kafka_fast.testing.broker.security import Security
@@ -30,8 +30,8 @@ def request(api: int, version: int) -> bytes:
     ("data", "reason"),
     [
         (
-            framing.encode_request(ListGroupsRequest(), 5, 1, "app"),
-            "of client 'app': ListGroups v5 is not offered here",
+            framing.encode_request(DescribeLogDirsRequest(topics=None), 4, 1, "app"),
+            "of client 'app': DescribeLogDirs v4 is not offered here",
         ),
         (
             request(METADATA, 99),
@@ -43,8 +43,8 @@ def request(api: int, version: int) -> bytes:
             "of client 'app': MetadataRequest v4: a count that cannot be read at byte 0 (topics)",
         ),
         (
-            framing.encode_request(ListGroupsRequest(), 5, 1, "x" * 5000),
-            f" of client '{'x' * 100}': ListGroups v5",
+            framing.encode_request(DescribeLogDirsRequest(topics=None), 4, 1, "x" * 5000),
+            f" of client '{'x' * 100}': DescribeLogDirs v4",
         ),
         (framed(METADATA_12[4:-2]), "of client 'app': MetadataRequest v12: "),
         (framed(b"ab"), "ends a connection: "),

@@ -20,14 +20,45 @@ from kafka_fast.protocol.apis.records.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from kafka_fast.protocol.apis.security.describe_acls import DescribeAclsRequest
 from kafka_fast.protocol.apis.topics.create_topics import CreatableTopic, CreateTopicsRequest
 from kafka_fast.protocol.apis.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kafka_fast.protocol.apis.transactions.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from kafka_fast.protocol.apis.transactions.describe_producers import (
+    DescribeProducersRequest,
+    TopicRequest,
+)
+from kafka_fast.protocol.apis.transactions.describe_transactions import (
+    DescribeTransactionsRequest,
+)
+from kafka_fast.protocol.apis.transactions.end_txn import EndTxnRequest
+from kafka_fast.protocol.apis.transactions.init_producer_id import InitProducerIdRequest
+from kafka_fast.protocol.apis.transactions.list_transactions import ListTransactionsRequest
+from kafka_fast.protocol.apis.transactions.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from kafka_fast.protocol.apis.transactions.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from kafka_fast.protocol.schema import Request
 from kafka_fast.testing.broker.handlers import OFFERED
-from kafka_fast.testing.broker.versions import DELETE_TOPICS
+from kafka_fast.testing.broker.versions import (
+    ADD_PARTITIONS_TO_TXN,
+    DELETE_TOPICS,
+    LIST_TRANSACTIONS,
+)
 from tests.reference import protocol_codec as slow
 from tests.unit.testing.broker.memory import World, batch, fetch_request, produce_request
 
+ADDED = [AddPartitionsToTxnTopic(name="t", partitions=[0])]
 FULL: dict[int, Request] = {
     0: produce_request("t", batch(3, producer=(1, 0, 0))),
     1: fetch_request("t", 0),
@@ -39,6 +70,40 @@ FULL: dict[int, Request] = {
         topics=[CreatableTopic(name="new", num_partitions=1, replication_factor=1)]
     ),
     20: DeleteTopicsRequest(topics=[DeleteTopicState(name="gone", topic_id=bytes(16))]),
+    22: InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1000),
+    24: AddPartitionsToTxnRequest(
+        transactions=[AddPartitionsToTxnTransaction(transactional_id="x", topics=ADDED)]
+    ),
+    26: EndTxnRequest(transactional_id="x", producer_id=1000, committed=True),
+    27: WriteTxnMarkersRequest(
+        markers=[
+            WritableTxnMarker(
+                producer_id=1,
+                topics=[WritableTxnMarkerTopic(name="t", partition_indexes=[0])],
+            )
+        ]
+    ),
+    28: TxnOffsetCommitRequest(
+        transactional_id="x",
+        group_id="g",
+        topics=[
+            TxnOffsetCommitRequestTopic(
+                name="t", partitions=[TxnOffsetCommitRequestPartition(committed_metadata="")]
+            )
+        ],
+    ),
+    29: DescribeAclsRequest(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    ),
+    61: DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])]),
+    65: DescribeTransactionsRequest(transactional_ids=["x"]),
+    66: ListTransactionsRequest(state_filters=["Ongoing"]),
 }
 REQUESTS = [
     (api, version) for api, (low, high) in OFFERED.items() for version in range(low, high + 1)
@@ -50,6 +115,12 @@ def encoded(api: int, version: int) -> bytes:
     body = FULL.get(api) or request_class(api)()
     if api == DELETE_TOPICS and version < 6:
         body = DeleteTopicsRequest(topic_names=["gone"])
+    if api == ADD_PARTITIONS_TO_TXN and version < 4:
+        body = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="x", v3_and_below_topics=ADDED
+        )
+    if api == LIST_TRANSACTIONS and version == 2:
+        body = ListTransactionsRequest(transactional_id_pattern="x.*")
     return framing.encode_request(body, version, 1, "hostile")
 
 
@@ -69,6 +140,8 @@ def hand_in(world: World, data: bytes) -> None:
 def world() -> World:
     made = World(partitions=1)
     made.cluster.create_topic("t")
+    find = FindCoordinatorRequest(key_type=1, coordinator_keys=["x"])
+    made.connect().ask(find, 4)  # transactional ids have a coordinator from now on
     return made
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_fast import errors
@@ -56,6 +58,21 @@ class TestRules:
         authorizer.add_rules(acl_rules("bob", ["READ"], topic="t", allows=False))
         assert authorizer.allows("bob", DESCRIBE, TOPIC, "t")
         assert not authorizer.allows("bob", READ, TOPIC, "t")
+
+    def test_rules_are_removed_and_count_once(self, authorizer: Authorizer) -> None:
+        (rule,) = acl_rules("bob", ["READ"], topic="t")
+        authorizer.add_rules([rule, rule])
+        authorizer.add_rules([rule])
+        assert authorizer.rules == (rule,)
+        authorizer.remove_rules([rule])
+        assert not authorizer.allows("bob", READ, TOPIC, "t")
+
+    def test_rules_for_other_hosts_concern_nobody_here(self, authorizer: Authorizer) -> None:
+        (rule,) = acl_rules("bob", ["READ"], topic="t")
+        authorizer.add_rules([replace(rule, host="10.0.0.1")])
+        assert not authorizer.allows("bob", READ, TOPIC, "t")
+        authorizer.add_rules([replace(rule, host="127.0.0.1")])
+        assert authorizer.allows("bob", READ, TOPIC, "t")
 
     def test_all_users_and_all_operations(self, authorizer: Authorizer) -> None:
         authorizer.add_rules(acl_rules("*", ["ALL"], topic="t"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from kafka_fast.control.admin.arguments import mapping_of, partitions_of
 from kafka_fast.control.admin.operation import NO_SUCH_PARTITION, Operation, OperationResults
+from kafka_fast.control.arguments import mapping_of, offset_to_read, partitions_of
 from kafka_fast.control.diagnosis.permissions import described
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
@@ -21,7 +21,6 @@ from kafka_fast.errors import (
     KafkaError,
     ProtocolError,
     UnsupportedVersionError,
-    UsageError,
     broker_error,
 )
 from kafka_fast.protocol.apis.groups.offset_commit import (
@@ -51,7 +50,6 @@ LAST_FETCH_WITH_NAMES = 9
 LAST_COMMIT_WITH_NAMES = 9
 """Later versions know topics by their ids only. A group's topics may not exist any more."""
 
-LAST_OFFSET = 2**63 - 1
 GROUPS_PER_FETCH = 20
 OFFSETS_PER_COMMIT = 2000
 """More would make an answer that keeps the control thread from other work."""
@@ -217,22 +215,6 @@ class OffsetsOperation(Operation[TopicPartition, None]):
         return f"{self.api} of {item} in group {self._group_id!r}"
 
 
-def checked_offset(offset: object, partition: TopicPartition) -> int:
-    """Return an offset that a group is to go on at.
-
-    Raises:
-        TypeError: it is no integer.
-        UsageError: it is negative, or too large.
-    """
-    if isinstance(offset, bool) or not isinstance(offset, int):
-        raise TypeError(f"the offset of {partition} is an int, not {offset!r}")
-    if offset < 0:
-        raise UsageError(f"the offset of {partition} is {offset}, below 0")
-    if offset > LAST_OFFSET:
-        raise UsageError(f"the offset of {partition} cannot be {offset}")
-    return offset
-
-
 class AlterGroupOffsets(OffsetsOperation):
     """OffsetCommit, in place of a group that has no members."""
 
@@ -256,18 +238,13 @@ class AlterGroupOffsets(OffsetsOperation):
 
         Raises:
             TypeError: an offset is none.
-            UsageError: an offset is negative.
+            UsageError: there can be no such offset.
         """
         offsets = mapping_of(offsets, "offsets")
         super().__init__(group_id, offsets)
         self._offsets = {
-            partition: at
-            if isinstance(at, OffsetAndMetadata)
-            else OffsetAndMetadata(checked_offset(at, partition))
-            for partition, at in offsets.items()
+            partition: offset_to_read(at, partition) for partition, at in offsets.items()
         }
-        for partition, at in self._offsets.items():
-            checked_offset(at.offset, partition)
 
     def max_version(self, items: Sequence[TopicPartition]) -> int:
         """Name the topics."""

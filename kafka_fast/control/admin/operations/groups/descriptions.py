@@ -11,7 +11,6 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from kafka_fast.control.admin.arguments import names_of
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.acls import operations_of
 from kafka_fast.control.admin.types.groups.descriptions import (
@@ -21,6 +20,7 @@ from kafka_fast.control.admin.types.groups.descriptions import (
     ShareGroupDescription,
 )
 from kafka_fast.control.admin.types.groups.listings import GroupState, GroupType
+from kafka_fast.control.arguments import names_of
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.targets import CoordinatorKind, CoordinatorOfEach

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
-from kafka_fast.control.admin.arguments import names_of, several
 from kafka_fast.control.admin.operation import Operation
 from kafka_fast.control.admin.types.groups.listings import GroupListing, GroupState, GroupType
+from kafka_fast.control.arguments import checked_choice, checked_name, names_of, several
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.targets import (
@@ -60,11 +60,14 @@ class ListGroups(Operation[int, list[GroupListing]]):
             UsageError: a state or a type is none.
         """
         super().__init__(AllNodes(), None)
-        self._states = [GroupState(state) for state in several(states, "states")]
-        self._types = [GroupType(kind) for kind in several(types, "types")]
+        self._states = [
+            checked_choice(GroupState, state, "a state of groups")
+            for state in several(states, "states")
+        ]
+        self._types = [
+            checked_choice(GroupType, kind, "a type of groups") for kind in several(types, "types")
+        ]
         self._protocol_types = frozenset(names_of(protocol_types, "protocol_types"))
-        if GroupState.UNKNOWN in self._states or GroupType.UNKNOWN in self._types:
-            raise UsageError("list_groups: brokers know no group of an unknown state or type")
 
     def unsupported(self, item: int, version: int) -> KafkaError | None:
         """Refuse filters that a broker is too old for."""
@@ -140,6 +143,7 @@ class RemoveMembers(Operation[str, None]):
 
     name = "remove_members_from_consumer_group"
     permission = "READ on the group"
+    since = "2.4"
     words: ClassVar = {
         ErrorCode.UNKNOWN_MEMBER_ID: "the group has no such member, or the broker is too "
         "old to remove one that speaks the consumer protocol (KIP-848)"
@@ -179,7 +183,7 @@ class RemoveMembers(Operation[str, None]):
         super().__init__(Coordinator(CoordinatorKind.GROUP, group_id), items)
         self.group_id = group_id
         """Their group."""
-        self.reason = reason
+        self.reason = None if reason is None else checked_name(reason, "the reason")
         """Why they are removed; None: no more is said than that an administrator has done it."""
 
     def describe(self, item: str) -> str:

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from kafka_fast.control.admin.arguments import mapping_of, names_of, partitions_of
 from kafka_fast.control.admin.operation import NO_SUCH_TOPIC, Operation, OperationResults
 from kafka_fast.control.admin.operations.groups.committed import (
     GROUPS_PER_FETCH,
     OffsetsOperation,
-    checked_offset,
     of_partitions,
 )
 from kafka_fast.control.admin.types.offsets import ShareGroupOffset
+from kafka_fast.control.arguments import checked_offset, mapping_of, names_of, partitions_of
 from kafka_fast.control.metadata.metadata import by_topic
 from kafka_fast.control.requests.call import AnswerSource
 from kafka_fast.control.requests.meanings import Meaning
@@ -154,7 +153,8 @@ class AlterShareGroupOffsets(OffsetsOperation):
         offsets = mapping_of(offsets, "offsets")
         super().__init__(group_id, offsets)
         self._offsets = {
-            partition: checked_offset(offset, partition) for partition, offset in offsets.items()
+            partition: checked_offset(offset, f"an offset of {partition}")
+            for partition, offset in offsets.items()
         }
 
     def build(self, items: Sequence[TopicPartition], version: int) -> AlterShareGroupOffsetsRequest:

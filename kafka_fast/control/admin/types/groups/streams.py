@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 from kafka_fast.control.admin.types.acls import AclOperation
 from kafka_fast.control.admin.types.groups.listings import GroupState
+from kafka_fast.control.admin.types.groups.topologies import (
+    StreamsTopology,
+    StreamsTopologyStatus,
+)
 from kafka_fast.values import Value
 
 
@@ -105,3 +109,7 @@ class StreamsGroupDescription(Value):
     """The name of the assignor; None: the brokers are older than that (KIP-1357)."""
     authorized_operations: frozenset[AclOperation] | None = None
     """What this client may do with the group; None: not asked for."""
+    topology_description: StreamsTopology | None = None
+    """The application's topology in full (KIP-1331); None: the status says why."""
+    topology_description_status: StreamsTopologyStatus = StreamsTopologyStatus.NOT_REQUESTED
+    """Whether the topology is described."""

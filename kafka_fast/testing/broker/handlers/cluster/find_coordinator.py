@@ -1,7 +1,7 @@
-"""FindCoordinator: which broker coordinates a group. Transactions and share groups have none here.
+"""FindCoordinator: which broker coordinates a group, or a transactional id. Share groups have none.
 
-The topic that decides it comes into being when the first group is asked for; as in Kafka that one
-is told to ask again.
+The topic that decides it comes into being when the first one is asked for; as in Kafka that one is
+told to ask again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from kafka_fast.errors import (
     BrokerError,
     CoordinatorNotAvailable,
     InvalidRequest,
-    TransactionalIdAuthorizationFailed,
     UnsupportedVersion,
 )
 from kafka_fast.protocol.apis.cluster.find_coordinator import (
@@ -18,12 +17,13 @@ from kafka_fast.protocol.apis.cluster.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from kafka_fast.testing.broker.acls import Operation, ResourceType
-from kafka_fast.testing.broker.groups.coordinator import coordinator_of
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC
+from kafka_fast.testing.broker.partitions.coordinating import deciding_partition
 from kafka_fast.testing.broker.received_request import ReceivedRequest
 from kafka_fast.testing.broker.registry import answers
 from kafka_fast.testing.broker.state import Node
+from kafka_fast.testing.broker.transactions.settings import TRANSACTIONS_TOPIC
 
 _SEVERAL_FROM_VERSION = 4
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
@@ -66,23 +66,23 @@ def _find(request: ReceivedRequest, key: str) -> Node:
         raise InvalidRequest("share groups came with version 6")
     if kind == _GROUP:
         request.check_group(Operation.DESCRIBE, key)
-    if kind == _TRANSACTION and not request.allows(
-        Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key
-    ):
-        raise TransactionalIdAuthorizationFailed(f"transactional id {key!r}")
-    if kind in (_TRANSACTION, _SHARE):
-        raise UnsupportedVersion("the embedded broker coordinates consumer groups only")
-    if kind != _GROUP:
+    if kind == _TRANSACTION:
+        request.check_transactional_id(Operation.DESCRIBE, key)
+    if kind == _SHARE:
+        raise UnsupportedVersion("the embedded broker coordinates no share groups")
+    if kind not in (_GROUP, _TRANSACTION):
         raise InvalidRequest(f"no coordinators of kind {kind}")
-    partition = coordinator_of(state, key)
+    topic, count = OFFSETS_TOPIC, state.settings.groups.offsets_partitions
+    if kind == _TRANSACTION:
+        topic, count = TRANSACTIONS_TOPIC, state.settings.transactions.partitions
+    partition = deciding_partition(state.topics, topic, key)
     if partition is None:
         replicas = min(_REPLICAS, len(state.live_nodes))
-        count = state.settings.groups.offsets_partitions
-        state.add_topic(state.plan_topic(OFFSETS_TOPIC, count, replicas))
-        raise CoordinatorNotAvailable(f"{OFFSETS_TOPIC} is being made")
+        state.add_topic(state.plan_topic(topic, count, replicas))
+        raise CoordinatorNotAvailable(f"{topic} is being made")
     node = state.nodes.get(partition.leader)
     if node is None or not node.alive:
-        raise CoordinatorNotAvailable(f"nobody leads {OFFSETS_TOPIC}-{partition.index}")
+        raise CoordinatorNotAvailable(f"nobody leads {topic}-{partition.index}")
     return node
 
 

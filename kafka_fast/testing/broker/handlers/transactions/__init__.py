@@ -1,1 +1,1 @@
-"""Producer ids."""
+"""Producer ids, and transactions."""

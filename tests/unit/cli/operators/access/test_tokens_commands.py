@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import io
+import os
 import stat
 import sys
+from collections.abc import Callable
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 
 from kafka_fast.admin import DelegationToken
 from kafka_fast.cli.main import main
-from kafka_fast.errors import DelegationTokenNotFound, DelegationTokenRequestNotAllowed
+from kafka_fast.errors import (
+    DelegationTokenNotFound,
+    DelegationTokenRequestNotAllowed,
+    KafkaTimeoutError,
+)
 from kafka_fast.secret import Secret
 from tests.unit.cli.operators.fake_admin import (
     FakeAdmin,
@@ -111,6 +118,87 @@ def test_create_fails(
     file = tmp_path / "job.hmac"
     assert main(["tokens", "create", "--hmac-file", str(file)]) == 1
     assert not file.exists()
+
+
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_no_token_is_made_without_room_for_its_hmac(
+    call: str,
+    fake: FakeAdmin,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(os, call, failing(OSError(ENOSPC, os.strerror(ENOSPC))))
+    file = tmp_path / "job.hmac"
+    told = report(capsys, "tokens", "create", "--hmac-file", str(file), status=1)
+    (error,) = told["errors"]
+    assert error["message"] == f"{file}: No space left on device"
+    assert fake.calls == []
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("call", ["ftruncate", "link"])
+@pytest.mark.parametrize("error", [OSError(ENOSPC, os.strerror(ENOSPC)), KeyboardInterrupt()])
+def test_a_token_whose_hmac_cannot_be_kept_is_withdrawn(
+    call: str,
+    error: BaseException,
+    fake: FakeAdmin,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Regression: a token stayed that nobody could use or end, beside half of a file."""
+    monkeypatch.setattr(os, call, failing(error))
+    monkeypatch.setattr(os, "rename", failing(error))
+    file = tmp_path / "job.hmac"
+    is_full = isinstance(error, OSError)
+    words = ["tokens", "create", "--hmac-file", str(file)]
+    assert main(words) == (1 if is_full else 130)
+    told = without(capsys)
+    assert "token Vq3kT8Rw of User:alice was created, but its HMAC could not be written" in told
+    assert "It was withdrawn: it has expired" in told
+    assert (f"{file}: No space left on device" in told) is is_full
+    assert [name for name, *_ in fake.calls] == [  # type: ignore[misc]
+        "create_delegation_token",
+        "expire_delegation_token",
+    ]
+    assert [*tmp_path.iterdir()] == []
+    fake.answers["expire_delegation_token"] = KafkaTimeoutError("no answer")
+    assert main(words) == 1
+    assert "its HMAC is lost, and it ends at 2026-03-02T00:00:00Z" in without(capsys)
+
+
+def test_a_file_that_somebody_makes_meanwhile_stays(
+    fake: FakeAdmin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "job.hmac"
+
+    def made_meanwhile(*_: object, **__: object) -> DelegationToken:
+        file.write_text("theirs")
+        return token()
+
+    fake.answers["create_delegation_token"] = made_meanwhile
+    assert main(["tokens", "create", "--hmac-file", str(file)]) == 1
+    assert "It was withdrawn" in without(capsys)
+    assert file.read_text() == "theirs"
+    assert [*tmp_path.iterdir()] == [file]
+
+
+def test_a_file_system_without_links(
+    fake: FakeAdmin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "link", failing(PermissionError(1, "no links")))
+    file = tmp_path / "job.hmac"
+    assert main(["tokens", "create", "--hmac-file", str(file)]) == 0
+    assert file.read_text() == HMAC + "\n"
+    assert [*tmp_path.iterdir()] == [file]
+
+
+def failing(error: BaseException) -> Callable[..., object]:
+    def fail(*_: object) -> object:
+        raise error
+
+    return fail
 
 
 def test_renew(

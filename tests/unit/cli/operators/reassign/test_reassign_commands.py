@@ -23,7 +23,7 @@ from kafka_fast.admin import (
     TopicPartitionInfo,
 )
 from kafka_fast.cli.main import main
-from kafka_fast.cli.operators.reassign import running, waiting
+from kafka_fast.cli.operators.reassign import waiting
 from kafka_fast.errors import (
     ClusterAuthorizationFailed,
     InvalidReplicaAssignment,
@@ -55,6 +55,7 @@ class Cluster:
         self.settings: dict[ConfigResource, dict[str, str]] = {}
         self.refused: dict[Any, Exception] = {}
         self.looks = 0
+        self.is_stuck = False
         nodes = tuple(ClusterNode(one, f"kafka{one}", 9092, rack) for one, rack in RACKS.items())
         self.fake: FakeAdmin = faked(
             monkeypatch,
@@ -67,7 +68,7 @@ class Cluster:
             incremental_alter_configs=self.alter_configs,
         )
         monkeypatch.setattr(waiting, "PAUSE", 0.0)
-        monkeypatch.setattr(running, "_LOOKS", 1)
+        monkeypatch.setattr(waiting, "_LOOK_PAUSE", 0.0)
 
     def describe_topics(self, names: Any) -> object:
         infos = tuple(
@@ -80,7 +81,7 @@ class Cluster:
 
     def list_moves(self, partitions: Any = None) -> dict[TopicPartition, PartitionReassignment]:
         self.looks += 1
-        if self.looks % 3 == 0:  # in this time all have moved
+        if self.looks % 3 == 0 and not self.is_stuck:  # in this time all have moved
             self.end_moves()
         chosen = self.moving if partitions is None else partitions
         return {one: self.moving[one] for one in chosen if one in self.moving}
@@ -297,6 +298,8 @@ def test_an_interruption_tells_of_the_throttle(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def broken(*args: object) -> object:
+        if call.startswith("list") and not cluster.moving:
+            return {}
         raise error
 
     cluster.fake.answers[call] = broken
@@ -322,6 +325,95 @@ def test_partitions_that_are_not_there(
         told = report(capsys, "reassign", *words, status=1)
         assert told["partitions"] == []
         assert told["errors"][0]["partition"] == 7
+
+
+# ---- beside other moves ----
+
+
+def test_nothing_moves_beside_other_moves_unless_told_so(
+    cluster: Cluster, plan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Regression: the throttle of what was moving already ended, as its list was replaced."""
+    cluster.is_stuck = True
+    cluster.alter({ONE: [1, 3]})
+    words = ["reassign", "run", plan, "--yes", "--throttle", "1000"]
+    told = report(capsys, *words, status=1)
+    (error,) = told["errors"]
+    assert error["error"] == "REASSIGNMENT_IN_PROGRESS"
+    assert "orders-1 moving already: give --additional" in error["message"]
+    assert not cluster.is_throttled
+    assert main([*words, "--dry-run"]) == 0
+    assert "give --additional" in capsys.readouterr().err
+    # The plan has both: the one that is moving goes back where it was.
+    assert main([*words, "--additional"]) == 0
+    assert "is throttled anew" in capsys.readouterr().err
+    assert {one: cluster.targets[one] for one in cluster.moving} == {ONE: (1,), ZERO: (2, 1)}
+
+
+def test_the_throttle_is_of_all_moves(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.is_stuck = True
+    cluster.alter({ONE: [3]})
+    plan = write(tmp_path, (0, [2]))
+    words = ["reassign", "run", plan, "--yes", "--throttle", "1000", "--additional"]
+    assert main(words) == 0
+    assert cluster.settings[TOPIC] == {
+        "leader.replication.throttled.replicas": "1:1,0:1",
+        "follower.replication.throttled.replicas": "1:3,0:2",
+    }
+    assert {str(one) for one in cluster.settings} == {
+        "broker '1'",
+        "broker '2'",
+        "broker '3'",
+        "topic 'orders'",
+    }
+    del cluster.moving[ZERO]
+    assert main(["reassign", "status", plan, "--wait"]) == 0
+    assert "throttles stay, because other partitions" in capsys.readouterr().err
+    assert cluster.is_throttled
+    cluster.is_stuck = False
+    assert main(["reassign", "status", "--wait"]) == 0
+    assert not cluster.is_throttled
+
+
+def test_a_wait_that_takes_too_long(
+    cluster: Cluster, plan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.is_stuck = True
+    words = ["--yes", "--throttle", "1000", "--wait", "--timeout", "0s"]
+    told = report(capsys, "reassign", "run", plan, *words, status=1)
+    assert told["errors"][0]["error"] == "KafkaTimeoutError"
+    assert cluster.moving
+    assert cluster.is_throttled
+    assert main(["reassign", "status", plan, "--wait", "--timeout", "0s"]) == 1
+    said = capsys.readouterr().err
+    assert "the moves go on, and the throttle stays until" in said
+    assert "1 partition had not moved when --timeout was over" in said
+    assert main(["reassign", "status", plan, "--timeout", "1h"]) == 2
+
+
+def test_brokers_hear_of_the_end_later(
+    cluster: Cluster, plan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Regression: a plan that was done was shown as different, if a broker had not heard of it."""
+    cluster.alter({ZERO: [2, 1]})
+    heard: list[int] = []
+    describe = cluster.describe_topics
+
+    def late(names: Any) -> object:
+        heard.append(1)
+        if len(heard) < 3:
+            cluster.replicas, known = {ZERO: (1,), ONE: (1,)}, cluster.replicas
+            answer = describe(names)
+            cluster.replicas = known
+            return answer
+        return describe(names)
+
+    cluster.fake.answers["describe_topics"] = late
+    told = report(capsys, "reassign", "status", plan, "--wait")
+    assert [one["state"] for one in told["partitions"]] == ["done", "done"]
+    assert len(heard) == 3
 
 
 # ---- status and cancel ----
@@ -378,6 +470,7 @@ def test_misuse(words: list[str], cluster: Cluster, capsys: pytest.CaptureFixtur
     ("text", "why"),
     [
         ("{", "this is no JSON"),
+        ("[" * 100_000, "its JSON is nested too deep"),
         ("[]", "expected {"),
         ('{"version": 2, "partitions": []}', "expected {"),
         ('{"version": 1, "partitions": []}', "it names no partition"),

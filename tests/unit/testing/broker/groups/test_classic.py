@@ -20,8 +20,8 @@ from kafka_fast.protocol.apis.groups.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from kafka_fast.protocol.apis.groups.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from kafka_fast.testing.broker.groups.coordinator import group_partition
 from kafka_fast.testing.broker.groups.settings import GroupSettings
+from kafka_fast.testing.broker.partitions.coordinating import partition_for
 from tests.unit.testing.broker.memory import Client, World, batch
 
 JOIN, SYNC, HEARTBEAT, LEAVE = 9, 5, 4, 5
@@ -342,4 +342,4 @@ def test_the_offsets_topic_is_the_brokers_own() -> None:
     [("", 0), ("a", 47), ("my-group", 12), ("ä😀", 7), ("polygenelubricants", 0)],
 )
 def test_the_partition_of_a_group_is_javas(group: str, partition: int) -> None:
-    assert group_partition(group, 50) == partition
+    assert partition_for(group, 50) == partition

@@ -162,15 +162,20 @@ def test_offsets_are_committed_in_each_version(version: int) -> None:
 
 @pytest.mark.parametrize("offset", [-1, OffsetAndMetadata(-1)])
 def test_no_offset_is_negative(offset: int | OffsetAndMetadata) -> None:
-    with pytest.raises(UsageError, match="the offset of t-0 is -1, below 0"):
+    with pytest.raises(UsageError, match="an offset of t-0 cannot be -1"):
         AlterGroupOffsets("g", {HERE: offset})
-    with pytest.raises(UsageError, match="the offset of t-0 is -1, below 0"):
+    with pytest.raises(UsageError, match="an offset of t-0 cannot be -1"):
         AlterShareGroupOffsets("g", {HERE: -1})
 
 
 def test_no_offset_is_text() -> None:
-    with pytest.raises(TypeError, match="the offset of t-0 is an int, not 'latest'"):
+    with pytest.raises(TypeError, match="an offset of t-0 is an int, not 'latest'"):
         AlterGroupOffsets("g", {HERE: "latest"})  # type: ignore[dict-item]
+
+
+def test_a_note_beside_an_offset_can_be_sent() -> None:
+    with pytest.raises(UsageError, match=r"the note beside an offset of t-0: .* UTF-8"):
+        AlterGroupOffsets("g", {HERE: OffsetAndMetadata(1, -1, "\udcff")})
 
 
 def test_commits_are_told_apart() -> None:

@@ -12,6 +12,7 @@ from kafka_fast.admin import (
     MemberDescription,
     StreamsTask,
     StreamsTasks,
+    StreamsTopologyStatus,
 )
 from kafka_fast.control.admin.operations.groups.descriptions import (
     DescribeByCoordinators,
@@ -98,9 +99,9 @@ def test_old_brokers_cannot_filter() -> None:
 
 
 def test_nothing_unknown_is_asked_for() -> None:
-    with pytest.raises(UsageError, match="unknown state or type"):
+    with pytest.raises(UsageError, match="a state of groups cannot be <GroupState"):
         ListGroups(states=[GroupState.UNKNOWN])
-    with pytest.raises(UsageError, match="unknown state or type"):
+    with pytest.raises(UsageError, match="a type of groups cannot be <GroupType"):
         ListGroups(types=[GroupType.UNKNOWN])
 
 
@@ -342,6 +343,64 @@ def test_a_share_group_is_read() -> None:
     assert group.authorized_operations is None
     assert group.members[0].assignment == {TopicPartition("t", 4)}
     assert group.members[0].member_epoch == 3
+
+
+def test_a_topology_is_read_in_full() -> None:
+    """The answer has only successors; a node of a newer broker is of an unknown type."""
+    nodes = [
+        streams.TopologyDescriptionNode(
+            name="source", node_type=1, source_topics=["in"], successors=["count"]
+        ),
+        streams.TopologyDescriptionNode(
+            name="count", node_type=2, stores=["counts"], successors=["sink", "elsewhere"]
+        ),
+        streams.TopologyDescriptionNode(name="sink", node_type=3, sink_topic="out"),
+        streams.TopologyDescriptionNode(name="new", node_type=9),
+    ]
+    source, processor = nodes[:2]
+    told = streams.TopologyDescription(
+        subtopologies=[streams.TopologyDescriptionSubtopology(subtopology_id="0", nodes=nodes)],
+        global_stores=[streams.TopologyDescriptionGlobalStore(source=source, processor=processor)],
+    )
+    group = streams.DescribedGroup(
+        group_id="g", group_state="Empty", topology_description=told, topology_description_status=3
+    )
+    operation = DescribeStreamsGroups(
+        ["g"], include_authorized_operations=False, include_topology_description=True
+    )
+    described = operation.description_of(group, 1)
+    assert described.topology_description_status is StreamsTopologyStatus.AVAILABLE
+    assert described.topology_description is not None
+    (part,) = described.topology_description.subtopologies
+    assert [(one.name, one.type.name, one.predecessors) for one in part.nodes] == [
+        ("source", "SOURCE", frozenset()),
+        ("count", "PROCESSOR", {"source"}),
+        ("sink", "SINK", {"count"}),
+        ("new", "UNKNOWN", frozenset()),
+    ]
+    assert part.nodes[0].source_topics == {"in"}
+    assert (part.nodes[1].stores, part.nodes[2].sink_topic) == ({"counts"}, "out")
+    (store,) = described.topology_description.global_stores
+    assert (store.source.successors, store.processor.predecessors) == ({"count"}, {"source"})
+
+
+def test_topologies_need_brokers_that_keep_them() -> None:
+    def operation(*, include_topology_description: bool) -> DescribeStreamsGroups:
+        return DescribeStreamsGroups(
+            ["g"],
+            include_authorized_operations=False,
+            include_topology_description=include_topology_description,
+        )
+
+    asking, plain = (operation(include_topology_description=one) for one in (True, False))
+    error = asking.unsupported("g", 0)
+    assert isinstance(error, UnsupportedVersionError)
+    assert "since Kafka 4.4" in str(error)
+    assert asking.unsupported("g", 1) is plain.unsupported("g", 0) is None
+    request = asking.build(["g"], 1)
+    assert isinstance(request, streams.StreamsGroupDescribeRequest)
+    assert request.include_topology_description
+    assert not plain.build(["g"], 1).include_topology_description  # type: ignore[attr-defined]
 
 
 def test_a_streams_group_is_read() -> None:

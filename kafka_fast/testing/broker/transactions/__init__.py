@@ -1,0 +1,1 @@
+"""Transactions of producers: their states, and the coordinators that keep and end them."""

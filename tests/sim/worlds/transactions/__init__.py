@@ -1,0 +1,1 @@
+"""Producers with transactions, and the chains that they are links of."""
