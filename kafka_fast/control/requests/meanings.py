@@ -52,6 +52,9 @@ class Retry(Value):
     """Meaning: the same node may answer later; ask it again after a backoff."""
 
     error: KafkaError
+    soon: float | None = None
+    """Seconds before the second try, where what is in the way ends that soon, as a rule. They
+    double with each try, up to the usual backoff. None: the usual backoff."""
 
 
 class Refresh(Value):

@@ -413,26 +413,40 @@ class Requester:
             case Refresh(error, topic):
                 self.router.refresh(opened.call.describe(key), topic)
                 self._put_off(opened, item, error, link, now)
-            case Retry(error):
-                self._put_off(opened, item, error, link, now)
+            case Retry(error, soon):
+                self._put_off(opened, item, error, link, now, soon)
             case _:
                 assert_never(meaning)
 
     def _put_off(
-        self, opened: OpenCall[K, V], item: Item[K], error: KafkaError, link: Link, now: float
+        self,
+        opened: OpenCall[K, V],
+        item: Item[K],
+        error: KafkaError,
+        link: Link,
+        now: float,
+        soon: float | None = None,
     ) -> None:
         """Try an item again later, and keep the error."""
         item.refused_by = link.key.node_id
         subject = opened.call.subject(item.key)
         if subject is not None:
             self._troubles.note(subject, error, now)
-        self._try_again(opened, item, error, now)
+        self._try_again(opened, item, error, now, soon)
 
     def _try_again(
-        self, opened: OpenCall[K, V], item: Item[K], error: KafkaError, now: float
+        self,
+        opened: OpenCall[K, V],
+        item: Item[K],
+        error: KafkaError,
+        now: float,
+        soon: float | None = None,
     ) -> None:
         item.refusal = error
-        item.not_before = now + self._backoff.delay(item.failures)
+        pause = self._backoff.delay(item.failures)
+        if soon is not None:
+            pause = min(pause, soon * 2**item.failures)
+        item.not_before = now + pause
         item.failures += 1
         item.end_round()
         if item.failures == opened.call.max_tries:
