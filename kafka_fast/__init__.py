@@ -16,6 +16,7 @@ from kafka_fast import errors
 from kafka_fast._lazy import lazily
 from kafka_fast._version import __version__
 from kafka_fast.errors import (
+    AbortableTransactionError,
     AssignorError,
     AuthenticationError,
     BrokerError,
@@ -36,10 +37,13 @@ from kafka_fast.errors import (
     Outcome,
     PositionError,
     PositionOutOfRangeError,
+    ProducerFencedError,
     ProtocolError,
     RecordDeserializationError,
     SerializationError,
     TlsError,
+    TransactionError,
+    TransactionOutcomeUnknownError,
     UnknownBrokerError,
     UnreadableBatchError,
     UnsupportedVersionError,
@@ -115,6 +119,7 @@ else:
     errors.__getattr__, _ = lazily(errors.__name__, {}, _peer_names_of_errors)
 
 __all__ = [
+    "AbortableTransactionError",
     "Admin",
     "AssignorError",
     "AuthenticationError",
@@ -150,6 +155,7 @@ __all__ = [
     "PositionOutOfRangeError",
     "Producer",
     "ProducerConfig",
+    "ProducerFencedError",
     "ProtocolError",
     "RebalanceListener",
     "RecordDeserializationError",
@@ -158,6 +164,8 @@ __all__ = [
     "SerializationError",
     "TlsError",
     "TopicPartition",
+    "TransactionError",
+    "TransactionOutcomeUnknownError",
     "UnknownBrokerError",
     "UnreadableBatchError",
     "UnsupportedVersionError",

@@ -26,6 +26,10 @@
     ├── CommitFailedError                     the group has moved on: others read these partitions
     ├── AssignorError                         an assignor of the user's has failed
     ├── WakeupError                           another thread called wakeup() or close()
+    ├── TransactionError                      a transaction has no good end
+    │   ├── AbortableTransactionError         abort it; the producer goes on
+    │   ├── ProducerFencedError               another producer has the transactional id: close
+    │   └── TransactionOutcomeUnknownError (KafkaTimeoutError)  call commit_transaction() again
     └── DeliveryError                         records that were not, or maybe not, delivered
 
 All can be pickled: Spark carries them to the driver. This module imports only Python's own,
@@ -45,6 +49,7 @@ from kafka_fast._error_codes import FATAL, RETRY, STALE, ErrorCode
 __all__ = [
     "BROKER_ERRORS",
     "ERRORS",
+    "AbortableTransactionError",
     "AssignorError",
     "AuthenticationError",
     "BrokerError",
@@ -66,10 +71,13 @@ __all__ = [
     "Outcome",
     "PositionError",
     "PositionOutOfRangeError",
+    "ProducerFencedError",
     "ProtocolError",
     "RecordDeserializationError",
     "SerializationError",
     "TlsError",
+    "TransactionError",
+    "TransactionOutcomeUnknownError",
     "UnknownBrokerError",
     "UnreadableBatchError",
     "UnsupportedVersionError",
@@ -389,6 +397,28 @@ class AssignorError(KafkaError):
 
 class WakeupError(KafkaError):
     """Another thread called `wakeup` or `close` while this one waited in the consumer."""
+
+
+class TransactionError(KafkaError):
+    """A transaction was not, or perhaps not, committed."""
+
+
+class AbortableTransactionError(TransactionError):
+    """The transaction cannot be committed. Abort it; then the producer can begin another one."""
+
+
+class ProducerFencedError(TransactionError):
+    """The transactional id belongs to a newer producer. Close this one: it will never write again.
+
+    The broker does not tell who that is, or why. The message names what is likely.
+    """
+
+
+class TransactionOutcomeUnknownError(TransactionError, KafkaTimeoutError):
+    """The commit was sent, and no answer has come in time.
+
+    Call `commit_transaction()` again: it waits for the same decision, and never commits twice.
+    """
 
 
 class BrokerError(KafkaError):

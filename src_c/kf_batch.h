@@ -34,6 +34,7 @@ enum kf_local_error {
     KF_ERROR_CLOSED = -102,    /* the producer was closed */
     KF_ERROR_ABANDONED = -103, /* sequence could not be resolved */
     KF_ERROR_STOPPED = -104,   /* the producer cannot go on; the control plane has the error */
+    KF_ERROR_ABORTED = -105,   /* its transaction is aborted, and it was in no request */
 };
 
 enum kf_coding {

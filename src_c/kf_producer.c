@@ -32,6 +32,13 @@ void kf_producer_close(kf_producer *producer) {
     }
 }
 
+void kf_producer_hold(kf_producer *producer) {
+    kf_set(&producer->held, 1);
+    for (kf_queue *queue = kf_producer_queues(producer); queue != NULL; queue = queue->registered) {
+        kf_queue_seal(queue);
+    }
+}
+
 void kf_producer_fail_all(kf_producer *producer) {
     while (producer->oldest != NULL) {
         kf_batch *batch = producer->oldest;

@@ -37,6 +37,7 @@ struct kf_producer {
     int max_in_flight; /* Produce requests per link */
     int codec; /* compression code of the record batch attributes, 0 for none */
     bool idempotent;
+    bool transactional; /* batches belong to transactions; idempotent, too */
     bool acks_zero;
 
     kf_mutex lock; /* inbox, queues, incomplete list, observed list */
@@ -51,6 +52,7 @@ struct kf_producer {
 
     kf_atomic_int flushing; /* flushes under way: every open batch is sendable */
     kf_atomic_int closed; /* no record is accepted any more */
+    kf_atomic_int held; /* no batch is opened: there is no transaction that it would belong to */
     void *owner; /* the Queues object that holds this; handles find it through their batch */
     bool inherited; /* by a forked child: locks may be held forever, so nothing is freed */
     kf_topic *topics; /* under the GIL */
@@ -74,6 +76,10 @@ void kf_producer_free(kf_producer *producer);
  * batch that has not ended. */
 void kf_producer_close(kf_producer *producer);
 void kf_producer_fail_all(kf_producer *producer);
+
+/* Open no batch from now on, and seal those that are open: a record that is accepted from now on is
+ * of no transaction. Any thread; callers without the GIL may be appending. `held` = 0 ends that. */
+void kf_producer_hold(kf_producer *producer);
 
 /* A topic without partitions, or NULL: out of memory. `seed`: random bits. */
 kf_topic *kf_topic_new(kf_producer *producer, uint64_t seed);

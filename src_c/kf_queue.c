@@ -46,7 +46,7 @@ static void seal(kf_queue *queue) {
 /* Open a batch whose first record needs `need` bytes. Called with the lock held. */
 static kf_batch *open_batch(kf_queue *queue, size_t need, int64_t timestamp_ms) {
     kf_producer *producer = queue->producer;
-    if (kf_get(&producer->closed)) {
+    if (kf_get(&producer->closed) || kf_get(&producer->held)) {
         return NULL; /* nobody would send it; the caller finds out why there is no room */
     }
     kf_batch *batch = kf_batch_new(queue, KF_BATCH_HEADER_SIZE + need, false);
@@ -248,6 +248,19 @@ void kf_queue_forget_bulk(kf_queue *queue, kf_batch *batch, int32_t count) {
     kf_lock(&queue->lock);
     batch->bulk_records -= count;
     kf_unlock(&queue->lock);
+}
+
+void kf_queue_seal(kf_queue *queue) {
+    bool sealed = false;
+    kf_lock(&queue->lock);
+    if (queue->open != NULL) {
+        seal(queue);
+        sealed = true;
+    }
+    kf_unlock(&queue->lock);
+    if (sealed) {
+        kf_producer_notify(queue->producer, queue, KF_WAKE_FULL);
+    }
 }
 
 void kf_queue_urge(kf_queue *queue, kf_batch *batch) {

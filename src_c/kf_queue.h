@@ -145,6 +145,9 @@ void kf_queue_drop_handles(kf_queue *queue, kf_batch *batch, int32_t count);
 /* GIL: a bulk call's future was dropped unread: failures of its `count` records count as lost. */
 void kf_queue_forget_bulk(kf_queue *queue, kf_batch *batch, int32_t count);
 
+/* Seal the open batch, if there is one: no record is added to it. */
+void kf_queue_seal(kf_queue *queue);
+
 /* Have the batch sent at once if it is still open: a caller waits for it. */
 void kf_queue_urge(kf_queue *queue, kf_batch *batch);
 

@@ -229,7 +229,15 @@ def violations(root: Path) -> list[str]:
     return faults
 
 
-SAME_IN_AIO = {"Admin", "Consumer", "Producer", "RebalanceListener", "RecordRange"}
+SAME_IN_AIO = {
+    "Admin",
+    "Consumer",
+    "Producer",
+    "RebalanceListener",
+    "RecordRange",
+    "Transaction",
+    "TransactionalCalls",
+}
 """Classes that the client API of asyncio names as the blocking one does, on purpose."""
 
 

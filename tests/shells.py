@@ -114,6 +114,8 @@ SHELLS = [
     Shell("aio/listener.py", "RebalanceListener", ("consumer/listener.py",)),
     Shell("aio/range.py", "RecordRange", ("consumer/ranges/record_range.py",)),
     Shell("aio/range.py", "read_range", ("consumer/ranges/record_range.py",)),
+    Shell("aio/transactional.py", "TransactionalCalls", ("producer/transactional.py",)),
+    Shell("aio/transactional.py", "Transaction", ("producer/transactional.py",)),
     Shell(
         "aio/producer.py",
         "Producer",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafka_fast._hints import hint_at_names
 from kafka_fast.aio.callbacks import DeliveryCallbacks
 from kafka_fast.aio.room_line import RoomLines
+from kafka_fast.aio.transactional import TransactionalCalls
 from kafka_fast.config import ProducerSettings
 from kafka_fast.errors import KafkaError, UsageError, WouldWaitError
 from kafka_fast.instants import NEVER
@@ -28,6 +29,7 @@ from kafka_fast.producer.base import (
     accumulator_options,
     serialize_both,
     start_core,
+    transaction_steps_of,
 )
 from kafka_fast.producer.producer_steps import ProducerSteps
 from kafka_fast.sending._delivery import DeliveryFuture
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Producer(ProducerBase, AsyncSender):
+class Producer(ProducerBase, TransactionalCalls, AsyncSender):
     """Sends records to Kafka. Any number of tasks and event loops may share it.
 
     In an event loop, methods that may wait are coroutines.
@@ -102,6 +104,7 @@ class Producer(ProducerBase, AsyncSender):
         self._driver = driver
         self._callbacks = DeliveryCallbacks(core.client_id, on_delivery, core.driver.wake, core.now)
         self._steps = ProducerSteps(core, settings.max_block)
+        self._transactions = transaction_steps_of(core, settings)
         self._lines = RoomLines(driver, core.produce_waits.has_room, self)
         self._accumulator = _Accumulator(self, core, settings)
         runs_users_code = self._accumulator.prepares or on_delivery is not None
@@ -349,6 +352,8 @@ class Producer(ProducerBase, AsyncSender):
     async def close(self, timeout: float | None = None) -> None:
         """Deliver all accepted records, then stop. Closing twice is allowed.
 
+        A transaction that is still open is aborted, and a warning says so.
+
         In a delivery callback this call does not wait; accepted records are delivered afterwards.
 
         In an event loop, a close that is cancelled goes on in the background, and failures are only
@@ -367,6 +372,7 @@ class Producer(ProducerBase, AsyncSender):
             core.abandon("its close() was called by a delivery callback")
         else:
             try:
+                timeout = await self._driver.run(self._transactions.abort_open(timeout))
                 await self._driver.run(self._and_callbacks(self._steps.close(timeout), timeout))
             except BaseException:
                 if core.queues.dead:

@@ -302,19 +302,20 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         kind=ValueKind.STRING,
         default=None,
         clients=_ONLY,
-        pending="transactions",
-        doc="Name under which the producer's transactions survive its process.",
+        doc="Name of the producer for its transactions. A producer that begins under a name ends "
+        "the open transaction of its predecessor, and fences it. So no two producers that run at "
+        "the same time may share one. Needs idempotence.",
     ),
     Key(
         name="transaction.timeout.ms",
         kind=ValueKind.INT,
         default=60_000,
-        low=0,
+        low=1,
         high=INT_MAX,
         unit="ms",
         clients=_ONLY,
-        pending="transactions",
-        doc="How long a transaction may stay open before the coordinator aborts it.",
+        doc="How long a transaction may stay open before the coordinator aborts it. At most the "
+        "broker's `transaction.max.timeout.ms`, 15 minutes unless it was changed.",
     ),
     Key(
         name="transaction.two.phase.commit.enable",

@@ -125,7 +125,10 @@ class ProducerSettings(CommonSettings, kw_only=True):
     exit_flush_timeout_ms: int
     exit_status_on_loss: int
     on_delivery: Callable[..., object] | None
+    transactional_id: str | None
+    transaction_timeout_ms: int
 
+    transaction_timeout = Seconds()
     delivery_timeout = Seconds()
     linger = Seconds()
     max_block = Seconds()
@@ -208,7 +211,12 @@ def resolve_backoff(config: Config, values: dict[str, Any]) -> None:
 
 def _resolve_idempotence(config: Config, values: dict[str, Any]) -> None:
     """Let idempotence yield to what it does not allow, unless it was asked for."""
+    is_transactional = values["transactional.id"] is not None
+    if values["transactional.id"] == "":
+        raise ConfigError("transactional.id must not be empty")
     if not values["enable.idempotence"]:
+        if is_transactional:
+            raise ConfigError("transactional.id needs idempotence: enable.idempotence=false")
         return
     in_flight = values["max.in.flight.requests.per.connection"]
     obstacles = []
@@ -223,6 +231,8 @@ def _resolve_idempotence(config: Config, values: dict[str, Any]) -> None:
         )
     if not obstacles:
         return
+    if is_transactional:
+        raise ConfigError(f"transactional.id needs idempotence: {'; '.join(obstacles)}")
     if "enable.idempotence" in config.explicit:
         raise ConfigError(f"enable.idempotence=true contradicts {'; '.join(obstacles)}")
     _log.info("idempotence is off because of %s", "; ".join(obstacles))

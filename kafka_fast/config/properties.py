@@ -178,6 +178,8 @@ class ProducerProperties(CommonProperties, total=False):
     exit_flush_timeout_ms: int
     exit_status_on_loss: int
     client_rack: str
+    transactional_id: str | None
+    transaction_timeout_ms: int
 
 
 class ConsumerProperties(CommonProperties, total=False):

@@ -38,6 +38,7 @@ def make_queues(plane: DataPlane, settings: ProducerSettings, client_id: str) ->
         availability_timeout=settings.partitioner_availability_timeout,
         codec=CODECS[settings.compression_type],
         idempotent=settings.enable_idempotence,
+        transactional=settings.transactional_id is not None,
         acks_zero=settings.acks == 0,
         client_id=client_id,
         exit_status=settings.exit_status_on_loss,

@@ -16,6 +16,7 @@ from kafka_fast.types import RecordMetadata
 if TYPE_CHECKING:
     from kafka_fast.net.threaded_host import ThreadedHost
     from kafka_fast.producer.producer_core import ProducerCore
+    from kafka_fast.producer.transaction_steps import TransactionSteps
 
 OnDelivery = Callable[[DeliveryError | None, RecordMetadata], object]
 """Called as `(error, metadata)`; with an error, the metadata's offset is -1."""
@@ -88,6 +89,13 @@ def start_core(
         core = ProducerCore(settings, client_id, host)
         watch_losses(core.queues)
     return core, settings, host
+
+
+def transaction_steps_of(core: ProducerCore, settings: ProducerSettings) -> TransactionSteps:
+    """Return the calls of a producer that concern transactions."""
+    from kafka_fast.producer.transaction_steps import TransactionSteps  # as in `start_core`
+
+    return TransactionSteps(core, settings.max_block)
 
 
 class ProducerBase:

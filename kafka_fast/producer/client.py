@@ -21,7 +21,9 @@ from kafka_fast.producer.base import (
     accumulator_options,
     serialize_both,
     start_core,
+    transaction_steps_of,
 )
+from kafka_fast.producer.transactional import TransactionalCalls
 from kafka_fast.sending.bulk._bulk import BulkAccumulator
 from kafka_fast.times import timeout_seconds
 from kafka_fast.types import PartitionInfo
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["OnDelivery", "Producer"]
 
 
-class Producer(ProducerBase, BulkAccumulator):
+class Producer(ProducerBase, TransactionalCalls, BulkAccumulator):
     """Sends records to Kafka. Thread-safe.
 
     Examples:
@@ -72,6 +74,7 @@ class Producer(ProducerBase, BulkAccumulator):
                 self, core.queues, **accumulator_options(settings, on_delivery)
             )
             undo.pop_all()
+        self._transactions = transaction_steps_of(core, settings)
         core.origin = self._origin
         core.queues.before_refusal = daemon_threads.hold_daemon
 
@@ -106,6 +109,8 @@ class Producer(ProducerBase, BulkAccumulator):
     def close(self, timeout: float | None = None) -> None:
         """Deliver all accepted records, then stop. Closing twice is allowed.
 
+        A transaction that is still open is aborted, and a warning says so.
+
         In a delivery callback this call does not wait; accepted records are delivered afterwards.
 
         Args:
@@ -114,7 +119,10 @@ class Producer(ProducerBase, BulkAccumulator):
         Raises:
             DeliveryError: as for `flush`, and for records that were given up.
         """
-        self._core.close(None if timeout is None else timeout_seconds(timeout))
+        timeout = None if timeout is None else timeout_seconds(timeout)
+        if self._core.may_wait_to_close():
+            timeout = self._core.driver.run(self._transactions.abort_open(timeout))
+        self._core.close(timeout)
         self._core.raise_lost()
 
     def partitions_for(self, topic: str) -> list[PartitionInfo]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kafka_fast.control.messages import DumpEvent
 from kafka_fast.control.producer.producer_messages import (
+    HoldRecords,
     ProduceCommand,
     ProducerEvent,
     QueueChange,
@@ -51,5 +52,7 @@ def change(queues: Queues, change: QueueChange, seed: int) -> None:
             queues.set_available(queue_id, available)
         case RefuseRecords(error):
             queues.refuse(error)
+        case HoldRecords(error):
+            queues.hold(error)
         case _:
             assert_never(change)

@@ -31,7 +31,7 @@ from kafka_fast.dataplane.core._events import PlaneEvent
 from kafka_fast.dataplane.core._plane import WAIT_SLICE
 from kafka_fast.dataplane.produce._produce_waits import ProduceWaits
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.errors import DeliveryError, InternalError, Outcome
+from kafka_fast.errors import DeliveryError, InternalError, Outcome, UsageError
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import ClientLog, count_of
 from kafka_fast.net.core.client_core import ClientCore
@@ -40,6 +40,7 @@ from kafka_fast.net.planes import make_queues, producer_plane
 from kafka_fast.net.process import process_life
 from kafka_fast.net.process.detached import detached
 from kafka_fast.net.waiting.steps import Steps
+from kafka_fast.net.waiting.waits import ClientWaits
 from kafka_fast.producer import producer_carrier as produce_carrier
 from kafka_fast.producer.failure_explainer import FailureExplainer
 from kafka_fast.producer.loss_log import LossLog, log_finally
@@ -55,6 +56,9 @@ from kafka_fast.values import assert_never
 
 END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that user code may block."""
+
+
+NO_TRANSACTION = "no transaction is open: call begin_transaction() first"
 
 
 class ProducerCore(ClientCore[OwnCommand, ProduceEvent]):
@@ -95,6 +99,11 @@ class ProducerCore(ClientCore[OwnCommand, ProduceEvent]):
             self.produce_waits = ProduceWaits(queues)
             super().__init__(client_id, host, control, plane)
             self.touch_interval = min(self.touch_interval, settings.metadata_max_idle / 3)
+            # A silent broker causes one trouble in at most this time: a timeout, then a reconnect.
+            memory = settings.request_timeout + settings.reconnect_backoff_max
+            self.waits = ClientWaits(control.view, host.now, memory=memory)
+            if settings.transactional_id is not None:
+                queues.hold(UsageError(NO_TRANSACTION))
             self.topics = ProducerTopics(control, queues, host, self.call, settings.max_block)
             self._loss_log = LossLog(queues)
             self._callbacks = host.make_callbacks(queues)
@@ -150,8 +159,17 @@ class ProducerCore(ClientCore[OwnCommand, ProduceEvent]):
             **self.plane.stats(),
             **self.queues.stats(),
             **self.control.view.stats(),
+            **self._transaction_stats(),
             "nodes": self.plane.node_stats(),
             "topics": self.queues.topic_stats(),
+        }
+
+    def _transaction_stats(self) -> dict[str, int]:
+        """Return how many transactions have ended, and how."""
+        transactions = self.control.transactions
+        return {
+            "transactions_committed": 0 if transactions is None else transactions.committed,
+            "transactions_aborted": 0 if transactions is None else transactions.aborted,
         }
 
     # ---- the end ----
@@ -194,6 +212,8 @@ class ProducerCore(ClientCore[OwnCommand, ProduceEvent]):
         if not self.queues.refuses:
             self.queues.refuse()
         self._abandoned = self._abandoned or why
+        if self.control.transactions is not None:
+            self.call(self.control.transactions.abandon)
         self.produce_waits.begin_flush(NEVER)  # has no end: all batches leave at once from now on
         self._host.wake()
         if self._failure is not None:  # no control thread is left to end this core
@@ -263,6 +283,9 @@ class ProducerCore(ClientCore[OwnCommand, ProduceEvent]):
         collect(self.queues)
         if self.queues.pending() or self.queues.notified < self.queues.observed:
             return
+        transactions = self.control.transactions
+        if transactions is not None and not transactions.end_abandoned(self.now()):
+            return
         if not self._closing.acquire(blocking=False):
             return  # another thread ends this core, and waits for the control thread
         try:
@@ -280,6 +303,8 @@ class ProducerCore(ClientCore[OwnCommand, ProduceEvent]):
             patience: seconds to wait for a thread that a user's callback or a look-up blocks; None:
                 without limit.
         """
+        self.waits.end_all()
+        self.driver.wake()
         self._host.stop(patience)
         if aloud is not None:
             self._give_up_pending(aloud)
@@ -354,6 +379,7 @@ class ProducerCore(ClientCore[OwnCommand, ProduceEvent]):
         self._failure = failure
         self.queues.refuse(failure)
         self.topics.fail_all(failure)
+        self.waits.fail_all(failure)
         if self._abandoned:
             self.give_up(str(failure))
 

@@ -14,7 +14,13 @@ from libc.stdint cimport int32_t
 from kafka_fast.dataplane.core.state cimport *
 from kafka_fast.dataplane.produce._queues cimport Queues
 
-from kafka_fast.errors import KafkaTimeoutError, UsageError, broker_error, fresh_copy
+from kafka_fast.errors import (
+    KafkaTimeoutError,
+    TransactionError,
+    UsageError,
+    broker_error,
+    fresh_copy,
+)
 
 cdef int OUT_OF_ORDER_SEQUENCE_NUMBER = 45
 
@@ -102,6 +108,8 @@ cdef object cause_of(kf_batch* batch, Queues queues, str topic, int32_t partitio
     if batch.error_code == KF_ERROR_ABANDONED:
         return broker_error(OUT_OF_ORDER_SEQUENCE_NUMBER,
                             f"{where} could not keep its place in the sequence")
+    if batch.error_code == KF_ERROR_ABORTED:
+        return TransactionError(f"{where} was not sent: its transaction was aborted")
     if batch.error_code == KF_ERROR_STOPPED:
         return stop_of(queues, where)
     return refusal_of(batch, queues, topic, partition, batch.error_code, index)

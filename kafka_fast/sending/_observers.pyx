@@ -378,8 +378,8 @@ cdef int count_lost(Queues queues, kf_batch* batch) except -1:
     return 0
 
 
-cdef bint has_failed_untold(Queues queues, kf_batch* batch) noexcept:
-    if kf_get(&batch.state) != KF_BATCH_FAILED:
+cdef bint has_failed_untold(Queues queues, kf_batch* batch) noexcept:  # commits tell of theirs
+    if kf_get(&batch.state) != KF_BATCH_FAILED or queues.producer.transactional:
         return False
     return batch.error_code != KF_ERROR_CLOSED or not queues.told
 

@@ -42,11 +42,13 @@ _BROKER_REGISTRATION = 62
 class NodeVersions:
     """The versions that one node and this client share; its errors name the node."""
 
-    __slots__ = ("_shared", "node")
+    __slots__ = ("_shared", "features_epoch", "node")
 
     def __init__(self, node: str, response: ApiVersionsResponse) -> None:
         self._shared = ApiVersions.from_response(response)
         self.node = node
+        self.features_epoch = response.finalized_features_epoch
+        """Which state of the cluster's features this is; -1: the broker does not know them."""
         if response.finalized_features_epoch < 0:
             self._shared.features = {}  # the broker does not know them yet
 

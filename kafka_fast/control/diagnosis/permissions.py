@@ -27,10 +27,14 @@ _NEEDED: Mapping[tuple[int, str], str] = {
     (_TOPIC, "OffsetFetch"): "DESCRIBE on the topic",
     (_TOPIC, "OffsetCommit"): "READ on the topic",
     (_TOPIC, "ConsumerGroupHeartbeat"): "DESCRIBE on the topics",
+    (_TOPIC, "AddPartitionsToTxn"): "WRITE on the topic",
+    (_TOPIC, "TxnOffsetCommit"): "READ on the topic",
     (_TOPIC, "DescribeConfigs"): "DESCRIBE_CONFIGS on the topic",
     (_GROUP, "FindCoordinator"): "DESCRIBE on the group, and READ to be a member",
     (_GROUP, "OffsetFetch"): "DESCRIBE on the group",
     (_GROUP, "OffsetCommit"): "READ on the group",
+    (_GROUP, "AddOffsetsToTxn"): "READ on the group",
+    (_GROUP, "TxnOffsetCommit"): "READ on the group",
     (_GROUP, "JoinGroup"): "READ on the group",
     (_GROUP, "SyncGroup"): "READ on the group",
     (_GROUP, "Heartbeat"): "READ on the group",
@@ -42,6 +46,11 @@ _NEEDED: Mapping[tuple[int, str], str] = {
     (_CLUSTER, "Produce"): "IDEMPOTENT_WRITE on the cluster",
     (_TRANSACTIONAL_ID, "InitProducerId"): "WRITE on the transactional id",
     (_TRANSACTIONAL_ID, "FindCoordinator"): "DESCRIBE on the transactional id",
+    (_TRANSACTIONAL_ID, "AddPartitionsToTxn"): "WRITE on the transactional id",
+    (_TRANSACTIONAL_ID, "AddOffsetsToTxn"): "WRITE on the transactional id",
+    (_TRANSACTIONAL_ID, "TxnOffsetCommit"): "WRITE on the transactional id",
+    (_TRANSACTIONAL_ID, "EndTxn"): "WRITE on the transactional id",
+    (_TRANSACTIONAL_ID, "Produce"): "WRITE on the transactional id",
 }
 
 

@@ -30,7 +30,9 @@ from kafka_fast.control.producer.identity import InitProducerIdCall
 from kafka_fast.control.producer.limits import BatchLimit, TopicLimits
 from kafka_fast.control.producer.lost_partitions import LostPartitions
 from kafka_fast.control.producer.producer_messages import (
+    ABORTED,
     BatchRow,
+    FailBatch,
     FailQueue,
     LimitTopic,
     OwnCommand,
@@ -42,11 +44,12 @@ from kafka_fast.control.producer.producer_messages import (
     RenumberQueue,
     RouteWanted,
     SetProducerId,
+    ThawQueue,
 )
-from kafka_fast.control.producer.refusals import Refusal, refusal_of
+from kafka_fast.control.producer.refusals import RefusedBatches, refusal_of, rows_of
 from kafka_fast.control.producer.routes import Routes
+from kafka_fast.control.producer.transaction_control import TransactionControl
 from kafka_fast.control.producer.verdicts import (
-    NO_REFUSALS,
     TOO_LARGE,
     ProducerIdentity,
     Rules,
@@ -60,6 +63,7 @@ from kafka_fast.errors import (
     KafkaError,
     ProtocolError,
     UnsupportedVersionError,
+    broker_error,
 )
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG, LongWait, Waiting, get_logger, in_seconds, some_of
@@ -102,9 +106,24 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
         super().__init__(settings, client_id, random, wall_ms, cluster, mechanism=mechanism)
         self._settings = settings
         self.routes = Routes(self.context)
-        self.identity = InitProducerIdCall(
-            self.context, on_identity=self._handle_identity, on_fatal=self._handle_fatal
-        )
+        self.transactions: TransactionControl | None = None
+        """The transactions, if the producer has a transactional id."""
+        if settings.transactional_id is None:
+            self.identity: InitProducerIdCall = InitProducerIdCall(
+                self.context, on_identity=self._handle_identity, on_fatal=self._handle_fatal
+            )
+        else:
+            self.transactions = TransactionControl(
+                self.context,
+                settings.transactional_id,
+                self.routes,
+                put_command=self._commands.append,
+                on_identity=self._handle_identity,
+                on_fatal=self._handle_fatal,
+                on_unusable=self._refuse_link,
+            )
+            self.identity = self.transactions.identity
+            self.routes.may_send = self.transactions.may_send
         self.lost_partitions = LostPartitions(
             self.cluster, self.routes, on_lost=self._commands.append
         )
@@ -112,6 +131,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
         self.causes = Causes(self.context, self.identity, self.limits, lambda: self.fatal)
         self._rules = Rules(
             idempotent=settings.enable_idempotence,
+            transactional=settings.transactional_id is not None,
             retries=settings.retries,
             delay=lambda attempts: self.context.backoff.delay(attempts - 1),
         )
@@ -121,7 +141,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
         self._waiting_for_epoch: list[QueueReport] = []
         self._waiting_for_limits: dict[int, QueueReport] = {}  # by queue
         self._limited: dict[str, BatchLimit | None] = {}  # as the data plane knows it, by topic
-        self._refusals: dict[int, dict[tuple[int, int], Refusal]] = {}  # by queue, then batch
+        self._refused = RefusedBatches()
         self._unsent = LongWait(logger)
 
     @property
@@ -133,6 +153,8 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
         identity = self.identity.identity
         who = f"{identity.producer_id} epoch {identity.epoch}" if identity else "not there yet"
         lines = [f"producer id {who}"]
+        if self.transactions is not None:
+            lines.append(self.transactions.describe_state())
         lines += [
             f"link {link.id} to {link.key}: ready, Produce up to "
             f"v{link.versions.pick(ProduceRequest)}"
@@ -175,7 +197,12 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
         if self.fatal is not None:
             return
         self._connect_to_leaders(now)
-        if self._settings.enable_idempotence:
+        if self.transactions is not None:
+            self.transactions.warn_if_due(now)
+            if self.transactions.is_giving_up:
+                for report in list(self._waiting_for_limits.values()):
+                    self._give_up_report(report)
+        elif self._settings.enable_idempotence:
             self.identity.want_identity()
         if not any(True for _ in self._unsendable()):
             self._unsent.end_wait()
@@ -207,9 +234,10 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
         )
 
     def _next_deadline(self) -> float:
-        if self.fatal is not None or self._unsent.is_told:
+        if self.fatal is not None:
             return NEVER
-        return self._unsent.deadline
+        deadline = NEVER if self.transactions is None else self.transactions.next_warning()
+        return deadline if self._unsent.is_told else min(deadline, self._unsent.deadline)
 
     # ---- out and in ----
 
@@ -271,7 +299,9 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
 
     def _leave_cluster(self) -> None:
         """Get another producer id: in another cluster this one belongs to somebody else."""
-        if self.identity.identity is not None:
+        if self.transactions is not None:
+            self.transactions.leave_cluster()
+        elif self.identity.identity is not None:
             self.identity.replace_identity()
             self._commands.append(SetProducerId(-1, -1))
 
@@ -322,6 +352,8 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
     def handle_ready(self, link: Link, now: float) -> None:
         """Send the batches that wait for this link."""
         self._begun.discard(link.key.node_id)
+        if self.transactions is not None:
+            self.transactions.handle_ready(link, now)
         try:
             self.routes.program(link)
         except UnsupportedVersionError as error:
@@ -356,6 +388,8 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
             self._handle_report(report, now, identity)
 
     def _stop(self, error: KafkaError) -> None:
+        if self.transactions is not None:
+            self.transactions.stop(error)
         self._commands.append(RefuseRecords(error))
         self._commands.extend(self._give_up(queue_id) for queue_id in self.routes.queue_ids)
         for topic in sorted(self._awaited):
@@ -374,6 +408,9 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
     ) -> None:
         """Judge a frozen queue. `new` is the identity for which the report has waited."""
         queue = self.routes.queue(report.queue.queue_id)
+        if self.transactions is not None and self.transactions.is_giving_up:
+            self._give_up_report(report)
+            return
         if self._asks_for_limits(report, queue.topic, now):
             return
         split_size = self._learn_limit(report, queue.topic, now)
@@ -384,7 +421,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
             now,
             leader_is_new=leader_is_new,
             split_size=split_size,
-            refusals=self._refusals.get(queue.id, NO_REFUSALS),
+            refusals=self._refused.of_queue(queue.id),
         )
         commands = [*judgement.commands]
         if self.fatal is not None:
@@ -395,23 +432,42 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
                 return
             commands.append(renumbering)
         self._new_leaders.discard(queue.id)
+        self._fail_transaction(commands, now)
         self._note_refusals(report, now)
         self._commands.extend(commands)
         self._commands.append(judgement.thaw)
         self.cluster.want_topic(queue.topic, now)
         self._refresh_after(report, queue.topic)
 
+    def _give_up_report(self, report: QueueReport) -> None:
+        """Fail what is left of a frozen queue: its transaction is being aborted."""
+        queue_id = report.queue.queue_id
+        self._waiting_for_limits.pop(queue_id, None)
+        self._refused.take_queue(queue_id)
+        self._new_leaders.discard(queue_id)
+        self._commands.append(FailQueue(queue_id, ABORTED))
+        self._commands.append(ThawQueue(queue_id, report.queue.generation, 0.0, single=False))
+
+    def _fail_transaction(self, commands: list[ProducerCommand], now: float) -> None:
+        """Let the first batch that these commands fail have its transaction aborted."""
+        for command in commands if self.transactions is not None else ():
+            if isinstance(command, FailBatch):
+                where = self._place_of(command.row.queue_id)
+                refusal = self._refused.of_batch(command.row)
+                error = broker_error(command.error_code) if refusal is None else refusal.error
+                assert self.transactions is not None
+                self.transactions.handle_failed_batch(where, error, now)
+                return
+
     def _note_refusals(self, report: QueueReport, now: float) -> None:
         """Forget what the leader said; keep as a trouble what is no other batch's fault."""
-        queue = self.routes.queue(report.queue.queue_id)
-        refusals = self._refusals.pop(queue.id, NO_REFUSALS)
+        refusals = self._refused.take_queue(report.queue.queue_id)
         followers = consequences(report)
         for row in report.batches:
             refusal = refusals.get((row.serial, row.slice))
             is_late = row.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
             if refusal is not None and is_late and row not in followers:
-                where = TopicPartition(queue.topic, queue.partition)
-                self.troubles.note(where, refusal.error, now)
+                self.troubles.note(self._place_of(row.queue_id), refusal.error, now)
 
     def _asks_for_limits(self, report: QueueReport, topic: str, now: float) -> bool:
         """Tell whether a report has to wait for the topic's limits: a batch was too large."""
@@ -467,13 +523,13 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
             "epoch %d of producer %d begins with %s-%d",
             identity.epoch,
             identity.producer_id,
-            *self._place(report),
+            *self._place_of(report.queue.queue_id),
         )
         return begin_again(report, identity)
 
-    def _place(self, report: QueueReport) -> tuple[str, int]:
-        queue = self.routes.queue(report.queue.queue_id)
-        return queue.topic, queue.partition
+    def _place_of(self, queue_id: int) -> TopicPartition:
+        queue = self.routes.queue(queue_id)
+        return TopicPartition(queue.topic, queue.partition)
 
     def _refresh_after(self, report: QueueReport, topic: str) -> None:
         """Ask for metadata if an answer says that the known metadata are stale."""
@@ -484,10 +540,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
                 return
 
     def _partition_of(self, queue_id: int) -> TopicPartition | None:
-        if queue_id not in self.routes.queue_ids:
-            return None
-        queue = self.routes.queue(queue_id)
-        return TopicPartition(queue.topic, queue.partition)
+        return self._place_of(queue_id) if queue_id in self.routes.queue_ids else None
 
     def _handle_punt(self, event: ProducePunt, now: float) -> None:
         """Take the leaders that the answer names, and keep its errors."""
@@ -498,7 +551,7 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
             return
         link = self.links.link(event.link_id)
         who = "its leader" if link is None else link.versions.node
-        by_name, by_number = self._refused_batches(event)
+        by_name, by_number = rows_of(event, self._place_of)
         hints: list[LeaderHint] = []
         for topic in body.responses:
             name = topic.name or self.cluster.topic_name(topic.topic_id) or ""
@@ -515,22 +568,6 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
             changes = self.cluster.apply_leader_hints(hints, body.node_endpoints, now=now)
             self.discovery.apply(changes, now)
 
-    def _refused_batches(
-        self, event: ProducePunt
-    ) -> tuple[dict[TopicPartition, BatchRow], dict[int, BatchRow]]:
-        """Return the batches that an answer refuses, by partition, and by partition alone.
-
-        An answer names a topic by the id that its request had. The metadata may have another by
-        now; then only the partition tells.
-        """
-        by_name: dict[TopicPartition, BatchRow] = {}
-        by_number: dict[int, BatchRow] = {}
-        for row in event.batches:
-            queue = self.routes.queue(row.queue_id)
-            by_name[TopicPartition(queue.topic, queue.partition)] = row
-            by_number.setdefault(queue.partition, row)
-        return by_name, by_number
-
     def _note_refusal(
         self, row: BatchRow, answer: PartitionProduceResponse, who: str, now: float
     ) -> None:
@@ -538,10 +575,9 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
 
         Of a batch that comes too early in the sequence the verdict tells whether it is a trouble.
         """
-        queue = self.routes.queue(row.queue_id)
-        where = TopicPartition(queue.topic, queue.partition)
+        where = self._place_of(row.queue_id)
         refusal = refusal_of(where, answer, who)
-        self._refusals.setdefault(queue.id, {})[row.serial, row.slice] = refusal
+        self._refused.keep_refusal(row, refusal)
         if answer.error_code not in NO_TROUBLE:
             self.troubles.note(where, refusal.error, now)
 

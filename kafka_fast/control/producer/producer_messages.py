@@ -13,6 +13,10 @@ from kafka_fast.control.messages import ClientCommand, TransportEvent
 from kafka_fast.errors import KafkaError, Outcome
 from kafka_fast.values import Value
 
+ABORTED = -105
+"""Error code of records whose transaction is aborted before they are sent: no broker's.
+`KF_ERROR_ABORTED` in `src_c/kf_batch.h`."""
+
 # ---- events ----
 
 
@@ -191,7 +195,7 @@ class FailQueue(Value):
 
     queue_id: QueueId
     error_code: Int32
-    """0: the producer cannot go on, and the error of that is told."""
+    """0: the producer cannot go on, and the error of that is told; or `ABORTED`."""
 
 
 ProduceCommand: TypeAlias = (
@@ -242,7 +246,15 @@ class RefuseRecords(Value):
     error: KafkaError
 
 
-QueueChange: TypeAlias = SetPartitions | SetPartitionCount | SetAvailable | RefuseRecords
+class HoldRecords(Value):
+    """Accept no record until another transaction is begun: sends raise this error."""
+
+    error: KafkaError
+
+
+QueueChange: TypeAlias = (
+    SetPartitions | SetPartitionCount | SetAvailable | RefuseRecords | HoldRecords
+)
 
 OwnCommand: TypeAlias = ProduceCommand | QueueChange
 """What only a producer has."""

@@ -14,10 +14,13 @@ Thread: control for refusals; any for what is told.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kafka_fast.control.diagnosis.permissions import described
+from kafka_fast.control.producer.producer_messages import BatchRow, ProducePunt
 from kafka_fast.errors import BrokerError, broker_error
 from kafka_fast.protocol.apis.records.produce import PartitionProduceResponse
 from kafka_fast.types import TopicPartition
@@ -33,6 +36,9 @@ class Refusal(NamedTuple):
     """In the broker's words."""
     detail: bytes
     """The same for the errors of its records."""
+
+
+NO_REFUSALS: Mapping[tuple[int, int], Refusal] = MappingProxyType({})
 
 
 class Detail(NamedTuple):
@@ -64,6 +70,50 @@ def refusal_of(where: TopicPartition, answer: PartitionProduceResponse, who: str
     first = next(iter(records.values()), "")
     error = broker_error(answer.error_code, f"{where}, says {who}: {first or said}")
     return Refusal(error, json.dumps([who, said, records]).encode())
+
+
+def rows_of(
+    punt: ProducePunt, place_of: Callable[[int], TopicPartition]
+) -> tuple[dict[TopicPartition, BatchRow], dict[int, BatchRow]]:
+    """Return the batches that an answer refuses, by partition, and by the partition's number alone.
+
+    An answer names a topic by the id that its request had. The metadata may have another by now;
+    then only the number tells.
+
+    Args:
+        punt: the answer.
+        place_of: returns the partition of a queue, by its id.
+    """
+    by_place: dict[TopicPartition, BatchRow] = {}
+    by_number: dict[int, BatchRow] = {}
+    for row in punt.batches:
+        place = place_of(row.queue_id)
+        by_place[place] = row
+        by_number.setdefault(place.partition, row)
+    return by_place, by_number
+
+
+class RefusedBatches:
+    """What leaders have said of batches whose queues wait for a verdict. Control thread only."""
+
+    def __init__(self) -> None:
+        self._refusals: dict[int, dict[tuple[int, int], Refusal]] = {}  # by queue, then batch
+
+    def keep_refusal(self, row: BatchRow, refusal: Refusal) -> None:
+        """Keep the refusal of a batch, until its queue is judged."""
+        self._refusals.setdefault(row.queue_id, {})[row.serial, row.slice] = refusal
+
+    def of_queue(self, queue_id: int) -> Mapping[tuple[int, int], Refusal]:
+        """Return what was said of a queue's batches, by serial and slice."""
+        return self._refusals.get(queue_id, NO_REFUSALS)
+
+    def of_batch(self, row: BatchRow) -> Refusal | None:
+        """Return what was said of a batch."""
+        return self.of_queue(row.queue_id).get((row.serial, row.slice))
+
+    def take_queue(self, queue_id: int) -> Mapping[tuple[int, int], Refusal]:
+        """Return the same as `of_queue`, and forget it: the queue is judged."""
+        return self._refusals.pop(queue_id, NO_REFUSALS)
 
 
 @lru_cache(maxsize=8)

@@ -8,7 +8,7 @@ only to the leaders it needs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, KeysView
+from collections.abc import Callable, Iterable, Iterator, KeysView
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.connections.connection_key import ConnectionKey, Role
@@ -33,6 +33,8 @@ from kafka_fast.values import Value
 
 FIRST_VERSION_WITH_IDS = 13
 LAST_VERSION_WITH_NAMES = 12
+LAST_VERSION_BY_TRANSACTIONS = {1: 11, 2: None}
+"""The last Produce version whose records go into a transaction of such a version (KIP-890)."""
 FORMAT_VERSIONS = (3, 9, FIRST_VERSION_WITH_IDS)
 """A Produce version of each form of the topic's field: string, compact string, id."""
 
@@ -63,6 +65,12 @@ class Routes:
         self._links = context.links
         self._client_id = context.client_id
         self._acks = context.settings.acks
+        self._transactional_id = context.settings.transactional_id
+        self._last_version: int | None = None
+        self.may_send: Callable[[TopicPartition], bool] = lambda partition: True
+        """Tells whether records may go to a partition now; `release_added` if that changes."""
+        if self._transactional_id is not None:
+            self._last_version = LAST_VERSION_BY_TRANSACTIONS[1]
         self._timeout_ms = context.settings.request_timeout_ms
         self._queues: list[Queue] = []
         self._by_topic: dict[str, list[Queue]] = {}
@@ -212,11 +220,15 @@ class Routes:
             UnsupportedVersionError: the node and this client share no version of Produce.
         """
         limit = LAST_VERSION_WITH_NAMES if self._nameless else None
+        if self._last_version is not None:
+            limit = self._last_version
         version = link.versions.pick(ProduceRequest, limit)
         if self._versions.get(link.id) == version:
             return
         self._versions[link.id] = version
-        prefix = frame.produce_prefix(version, self._client_id, None, self._acks, self._timeout_ms)
+        prefix = frame.produce_prefix(
+            version, self._client_id, self._transactional_id, self._acks, self._timeout_ms
+        )
         self._commands.append(ProgramProduce(link.id, version, prefix))
 
     def route_queue(self, queue_id: int) -> None:
@@ -227,7 +239,9 @@ class Routes:
         self.route(queue)
 
     def route(self, queue: Queue) -> None:
-        """Send a queue over the link to its leader, if there is one by now."""
+        """Send a queue over the link to its leader, if there is one by now and it may be sent."""
+        if not self.may_send(TopicPartition(queue.topic, queue.partition)):
+            return
         link = self._link_to_leader(queue)
         if link is not None and link.id != queue.link_id:
             self._put(queue, link.id)
@@ -250,6 +264,30 @@ class Routes:
         """Forget that a queue has data: its records fail. It asks again if it gets more."""
         self._await_nothing(queue)
         self._commands.append(RouteQueue(queue.id, NOWHERE))
+
+    # ---- transactions ----
+
+    def use_transactions(self, version: int) -> list[tuple[Link, UnsupportedVersionError]]:
+        """Send records by the rules of this version of transactions; returns as `set_up` does."""
+        self._last_version = LAST_VERSION_BY_TRANSACTIONS[version]
+        return self._reprogram()
+
+    def release_added(self, partition: TopicPartition) -> None:
+        """Send a partition's records: it belongs to the transaction now."""
+        queue = self.queue_of(*partition)
+        if queue is not None:
+            self.route(queue)
+
+    def hold_added(self, partitions: Iterable[TopicPartition]) -> None:
+        """Send no records to these partitions: they do not belong to the next transaction.
+
+        A queue that waits for its partition to be added may ask anew, too.
+        """
+        for partition in partitions:
+            queue = self.queue_of(*partition)
+            if queue is not None:
+                self._put(queue, NOWHERE)
+                self.release(queue)
 
     def _link_to_leader(self, queue: Queue) -> Link | None:
         leader = self._cluster.leader(queue.topic, queue.partition)

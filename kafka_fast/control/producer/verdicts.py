@@ -16,6 +16,9 @@ sequences:
     applies.
 (d) If the epochs are used up, the producer gets a new id first (`identity`).
 (e) DUPLICATE_SEQUENCE_NUMBER is success at an unknown offset.
+(f) In a transaction nothing is written under another epoch than the one that it was begun with.
+    What would bump the epoch fails instead, with all batches behind it, and the transaction can
+    only be aborted. The abort brings the new epoch.
 
 A broker that does not know a producer id takes any sequence from it. So the first batch of a new
 identity is alone in flight until it is acknowledged. So is the first batch after a failure.
@@ -30,7 +33,6 @@ The parts of a batch that is split are new batches: they do not inherit its fail
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 from kafka_fast.control.producer.producer_messages import (
     BatchRow,
@@ -43,13 +45,11 @@ from kafka_fast.control.producer.producer_messages import (
     SplitBatch,
     ThawQueue,
 )
-from kafka_fast.control.producer.refusals import Refusal
+from kafka_fast.control.producer.refusals import NO_REFUSALS, Refusal
 from kafka_fast.errors import ERRORS, ErrorCode, Outcome
 from kafka_fast.values import Value
 
 NO_ANSWER = 0
-
-NO_REFUSALS: Mapping[tuple[int, int], Refusal] = MappingProxyType({})
 
 TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 SEQUENCE_ERRORS = frozenset(
@@ -69,6 +69,8 @@ class Rules(Value):
     """How often a batch may be sent again."""
     delay: Callable[[int], float]
     """Seconds to wait before the n-th retry."""
+    transactional: bool = False
+    """Batches belong to transactions; then the producer is idempotent, too."""
 
 
 class ProducerIdentity(Value):
@@ -151,7 +153,11 @@ def judge(
     causes = [row for row in kept if row not in followers]
     has_lost_place = bool(kept) and kept[0] in causes and kept[0].error_code in SEQUENCE_ERRORS
     bump = rules.idempotent and (has_lost_place or must_bump(kept, may_have_gap=may_have_gap))
-    if rules.idempotent and not bump and not may_have_gap and gap is not None:
+    if bump and rules.transactional:
+        commands.extend(fail_batch(row, refusals.get((row.serial, row.slice))) for row in kept)
+        bump = False
+        causes = []
+    elif rules.idempotent and not bump and not may_have_gap and gap is not None:
         commands.append(close_gap(report, gap))
     wait = 0.0 if leader_is_new else pause(causes, rules)
     # One batch at a time, at least until the next success, even if no batch is kept: the broker may

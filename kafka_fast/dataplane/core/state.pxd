@@ -93,6 +93,7 @@ cdef extern from "kf_queue.h" nogil:
         KF_ERROR_CLOSED
         KF_ERROR_ABANDONED
         KF_ERROR_STOPPED
+        KF_ERROR_ABORTED
 
     enum kf_coding:
         KF_CODING_NONE
@@ -167,6 +168,7 @@ cdef extern from "kf_producer.h" nogil:
     kf_producer* kf_producer_new(kf_plane* plane, size_t buffer_memory)
     void kf_producer_close(kf_producer* producer)
     void kf_producer_fail_all(kf_producer* producer)
+    void kf_producer_hold(kf_producer* producer)
     kf_topic* kf_topic_new(kf_producer* producer, uint64_t seed)
     bint kf_topic_grow(kf_producer* producer, kf_topic* topic, int32_t count, int64_t first_id)
     void kf_topic_resize(kf_topic* topic, int32_t count)

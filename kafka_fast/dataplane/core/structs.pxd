@@ -251,8 +251,10 @@ cdef extern from "kf_producer.h" nogil:
         int max_in_flight
         int codec
         bint idempotent
+        bint transactional
         bint acks_zero
         kf_atomic_int flushing
+        kf_atomic_int held
         void* owner
         bint inherited
         kf_produce_stats stats

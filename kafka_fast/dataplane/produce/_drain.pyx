@@ -33,15 +33,19 @@ cdef void assign_sequence(const kf_producer* producer, kf_queue* queue,
 
     A broker that does not know the producer yet takes any sequence. If it refused the first batch,
     it would still take the second. So the first batch is alone in flight until it is acknowledged.
+    That is not needed for the next epochs of a producer with transactions, where an epoch is as
+    short as a transaction: the broker knows the id, and takes nothing but sequence 0 from them.
     """
+    cdef bint is_known
     if not producer.idempotent or batch.sequenced:
         return
     if (queue.in_flight == 0 and (queue.unresolved == NULL or not queue.unresolved.sequenced)
             and (queue.producer_id != producer.producer_id or queue.epoch != producer.epoch)):
+        is_known = queue.producer_id == producer.producer_id
         queue.producer_id = producer.producer_id
         queue.epoch = producer.epoch
         queue.next_sequence = 0
-        queue.single = True
+        queue.single = not (producer.transactional and is_known)
     batch.producer_id = queue.producer_id
     batch.epoch = queue.epoch
     batch.base_sequence = queue.next_sequence

@@ -17,6 +17,7 @@ from libc.stdlib cimport calloc, malloc, qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from kafka_fast._wire.layout cimport (
+    KF_ATTRIBUTE_TRANSACTIONAL,
     KF_BATCH_HEADER_SIZE,
     KF_BATCH_LENGTH_PREFIX,
     KF_BATCH_POS_ATTRIBUTES,
@@ -95,6 +96,8 @@ cdef void stamp_header(kf_producer* producer, kf_batch* batch) noexcept nogil:
     header.length = <int32_t>(wire_size(batch) - KF_BATCH_LENGTH_PREFIX)
     header.leader_epoch = -1
     header.attributes = <int16_t>(producer.codec if batch.coded != NULL else 0)
+    if producer.transactional:
+        header.attributes |= KF_ATTRIBUTE_TRANSACTIONAL
     header.last_offset_delta = batch.record_count - 1
     header.base_timestamp = batch.base_timestamp
     header.max_timestamp = batch.max_timestamp

@@ -38,7 +38,9 @@ cdef class Queues:
     cdef bint is_settled      # the end of the process has told of everything
     cdef bint has_odd_times  # a timestamp of another unit than ms was logged
     cdef public bint told  # the user has heard of the records that `shut_down` failed
-    cdef readonly bint refuses  # closing: no record is accepted any more
+    cdef readonly bint refuses  # no record is accepted
+    cdef readonly bint is_held  # not for good: until the next transaction
+    cdef int64_t refused_rows  # of bulk calls, some of whose rows were accepted
     cdef readonly object refusal  # what sends raise then; None: that the producer is closed
     # Called before a caller gets the error that the producer is closed; None: nothing is called
     cdef public object before_refusal

@@ -60,6 +60,7 @@ cdef class Queues:
             takes nothing; 0 never does.
         codec: compression code of the record batch attributes; 0 for none.
         idempotent: number batches; nothing is sent before a producer id is there.
+        transactional: batches belong to transactions; no record is accepted before `admit`.
         acks_zero: requests end when they are written.
         client_id: names the client in the log.
         exit_status: of a process in which failures were lost (exit.status.on.loss).
@@ -68,8 +69,8 @@ cdef class Queues:
     def __cinit__(self, DataPlane plane not None, *, size_t buffer_memory, size_t batch_size,
                   size_t max_request_size, size_t coalesce_bytes, double linger,
                   double delivery_timeout, int max_in_flight, double availability_timeout=0.0,
-                  int codec=0, bint idempotent=True, bint acks_zero=False, str client_id="",
-                  int exit_status=0):
+                  int codec=0, bint idempotent=True, bint transactional=False,
+                  bint acks_zero=False, str client_id="", int exit_status=0):
         cdef kf_producer* producer
         if plane.plane.producer != NULL:
             raise UsageError("this data plane has its queues already")
@@ -101,6 +102,7 @@ cdef class Queues:
         producer.availability_timeout = availability_timeout
         producer.codec = codec
         producer.idempotent = idempotent
+        producer.transactional = transactional
         producer.acks_zero = acks_zero
         plane.plane.producer = producer
 
@@ -227,6 +229,27 @@ cdef class Queues:
         """
         self.refusal = error
         self.refuses = True
+        self.is_held = False
+
+    def hold(self, error not None):
+        """Accept no record until `admit`: sends raise this error. What was accepted goes on.
+
+        A call of another thread that is at work, without the GIL or in a serializer, accepts no
+        record either from now on.
+        """
+        if self.refuses and not self.is_held:
+            return  # for good
+        self.refusal = error
+        if not self.is_held:
+            self.refuses = self.is_held = True
+            kf_producer_hold(self.producer)
+
+    def admit(self):
+        """Accept records again, unless they are refused for good."""
+        if self.is_held:
+            self.is_held = self.refuses = False
+            self.refusal = None
+            kf_set(&self.producer.held, 0)
 
     def raise_refusal(self):
         """Raise why no record is accepted."""
@@ -258,6 +281,16 @@ cdef class Queues:
         """Return counters and histograms; times in microseconds, sizes in bytes."""
         self.check_owner()
         return produce_stats_dict(&self.producer.stats, kf_pool_reserved(&self.producer.pool))
+
+    @property
+    def failed_records(self):
+        """How many records have failed so far, or were refused with others of a bulk call."""
+        return kf_counted(&self.producer.stats.records_failed) + self.refused_rows
+
+    @property
+    def sent_batches(self):
+        """How many batches were handed to a link so far."""
+        return kf_counted(&self.producer.stats.queue_time.count)
 
     def topic_stats(self):
         """Return counters for each topic, by name."""

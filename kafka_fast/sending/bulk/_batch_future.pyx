@@ -311,6 +311,7 @@ cdef class BatchFuture:
 
     cdef int refuse(self, int64_t position, int64_t count, object error) except -1:
         self.refused.append((position, count, error))
+        self.queues.refused_rows += count
         self.queues.unread.add(error.topic, count, NULL, error)
         return 0
 

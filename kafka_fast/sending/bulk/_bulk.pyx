@@ -40,7 +40,13 @@ from kafka_fast.sending.bulk._job cimport (
 from kafka_fast.sending.bulk._rows cimport Numbers, Rows, new_numbers, rows_of
 from kafka_fast.sending.bulk._table cimport Table, open_table
 
-from kafka_fast.errors import DeliveryError, KafkaTimeoutError, Outcome, UsageError
+from kafka_fast.errors import (
+    DeliveryError,
+    KafkaTimeoutError,
+    Outcome,
+    TransactionError,
+    UsageError,
+)
 
 cdef enum:
     UINT32_ROWS = 0xffffffff  # what rows by position can number
@@ -386,13 +392,15 @@ cdef class BulkAccumulator(Accumulator):
                     wait.began = 0.0
                     room = None
                 try:
+                    if self._queues.is_held:
+                        self._queues.raise_refusal()
                     if self.never_waits:
                         self.refuse_too_large(topic, need_of(job))
                         room = self._begin_room(topic.name) if room is None else room
                         yield from self._room_steps(room, need_of(job))
                     else:
                         self.wait_for_memory(topic, need_of(job), &wait)
-                except (KafkaTimeoutError, UsageError) as error:
+                except (KafkaTimeoutError, TransactionError, UsageError) as error:
                     self.give_up(topic, job, future, error)
                     return
         finally:

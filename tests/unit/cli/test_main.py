@@ -198,10 +198,10 @@ def test_config_list_is_properties(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_config_of_one_key(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["config", "queue_buffering_max_ms", "transactional.id"]) == 0
+    assert main(["config", "queue_buffering_max_ms", "partitioner.rack.aware"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("linger.ms\n")
-    assert "Not supported yet: this version has no transactions." in out
+    assert "Not supported yet: this version has no rack-aware partitioning." in out
     assert main(["config", "group.id"]) == 0
     assert capsys.readouterr().out.startswith("group.id\n"), "whichever client has it"
     assert main(["config", "lingr"]) == 2

@@ -101,8 +101,8 @@ def test_a_misspelt_name_is_an_error(tmp_path: Path, name: str, meant: str) -> N
 
 def test_what_changes_records_is_refused_by_the_client(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
-    path.write_text("bootstrap.servers=a:1\ntransactional.id=t\n")
-    with pytest.raises(ConfigError, match=r"transactional\.id: not supported yet"):
+    path.write_text("bootstrap.servers=a:1\ntransaction.two.phase.commit.enable=true\n")
+    with pytest.raises(ConfigError, match=r"two\.phase\.commit\.enable: not supported yet"):
         producer_settings(read_properties(path))
     path.write_text("bootstrap.servers=a:1\nenable.auto.offset.store=false\n")
     with pytest.raises(ConfigError, match=r"enable\.auto\.commit=false"):

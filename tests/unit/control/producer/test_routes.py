@@ -61,7 +61,7 @@ class World:
         self.links: dict[int, Link] = {}
         self.count = partitions
         self.ids = {"t": topic_id}
-        settings = SimpleNamespace(acks=-1, request_timeout_ms=30_000)
+        settings = SimpleNamespace(acks=-1, request_timeout_ms=30_000, transactional_id=None)
         context: Any = SimpleNamespace(
             cluster=self, links=self, client_id="client", settings=settings
         )

@@ -32,11 +32,12 @@ from kafka_fast.errors import Outcome
 FOREVER = 2**31 - 1
 NO_ANSWER, NOT_LEADER, TIMED_OUT, TOO_LARGE, INVALID_RECORD = 0, 6, 7, 10, 87
 OUT_OF_ORDER, DUPLICATE, INVALID_EPOCH, UNKNOWN_PRODUCER = 45, 46, 47, 59
+NETWORK_ERROR = 13
 COUNT = 10
 
 
-def rules(*, idempotent: bool = True, retries: int = FOREVER) -> Rules:
-    return Rules(idempotent=idempotent, retries=retries, delay=lambda n: 0.1 * n)
+def rules(*, idempotent: bool = True, retries: int = FOREVER, transactional: bool = False) -> Rules:
+    return Rules(idempotent, retries, lambda n: 0.1 * n, transactional)
 
 
 def row_of(serial: int, code: int, sequence: int, count: int, *, failures: int) -> BatchRow:
@@ -174,6 +175,38 @@ def test_rule_d_a_new_epoch_begins_at_zero_with_every_batch() -> None:
 def test_rule_e_a_duplicate_is_success() -> None:
     first = rows((DUPLICATE, False))[0]._replace(base_offset=66)
     assert judged([first]).commands == [CompleteBatch(first, 66)]
+
+
+@pytest.mark.parametrize("code", sorted(SEQUENCE_ERRORS))
+def test_rule_f_in_a_transaction_a_lost_place_fails_all_that_follows(code: int) -> None:
+    """Nothing goes out under another epoch: the transaction is to be aborted."""
+    first, second = rows((code, False), (NO_ANSWER, True))
+    judgement = judged([first, second], transactional=True)
+    assert judgement.commands == [
+        FailBatch(first, code, Outcome.REJECTED),
+        FailBatch(second, NETWORK_ERROR, Outcome.MAYBE_WRITTEN),
+    ]
+    assert not judgement.bump
+
+
+def test_rule_f_a_gap_fails_what_is_left_behind_it() -> None:
+    (only,) = rows((NOT_LEADER, False))
+    judgement = judged([only], may_have_gap=True, transactional=True)
+    assert judgement.commands == [FailBatch(only, NOT_LEADER, Outcome.REJECTED)]
+    assert not judgement.bump
+
+
+def test_rule_f_what_needs_no_epoch_is_as_without_transactions() -> None:
+    for answers in (
+        [(NO_ANSWER, True), (NO_ANSWER, True)],
+        [(NOT_LEADER, False), (OUT_OF_ORDER, False)],
+        [(NO_ANSWER, True), (INVALID_RECORD, False), (OUT_OF_ORDER, False)],
+        [(DUPLICATE, False)],
+    ):
+        batches = rows(*answers)
+        usual = judged(batches)
+        assert not usual.bump
+        assert judged(batches, transactional=True).commands == usual.commands
 
 
 def test_a_batch_that_is_too_large_is_split_and_one_record_fails() -> None:
