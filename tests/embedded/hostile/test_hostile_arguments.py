@@ -157,8 +157,17 @@ def producer_on(kafka: EmbeddedKafka) -> Producer:
     return Producer(bootstrap_servers=kafka.bootstrap, max_block_ms=PATIENCE_MS, linger_ms=0)
 
 
+def transactional_on(kafka: EmbeddedKafka) -> Producer:
+    return Producer(
+        bootstrap_servers=kafka.bootstrap,
+        transactional_id="id",
+        max_block_ms=PATIENCE_MS,
+        linger_ms=0,
+    )
+
+
 @pytest.mark.repeats("no compiled code takes an argument unchecked")
-@pytest.mark.parametrize("make", [admin_on, member_on, reader_on, producer_on])
+@pytest.mark.parametrize("make", [admin_on, member_on, reader_on, producer_on, transactional_on])
 def test_no_argument_ends_a_client(make: Make) -> None:
     """Regression: a name that is no UTF-8 ended a consumer, and a producer."""
     with EmbeddedKafka() as kafka, ExitStack() as ends:
