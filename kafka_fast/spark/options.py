@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from kafka_fast.config import (
+    ProducerSettings,
     conceal,
     consumer_settings,
     own_key,
@@ -34,8 +35,25 @@ OnError: TypeAlias = Literal["raise", "report"]
 
 CHUNK_RECORDS = 10_000
 ADDRESS = re.compile(r":\d+\b")
+
+
+def writer_settings(properties: Mapping[str, object]) -> ProducerSettings:
+    """Return the settings of the producer of a job's tasks.
+
+    Raises:
+        ConfigError: as `producer_settings`; or the property asks for transactions.
+    """
+    settings = producer_settings(properties)
+    if settings.transactional_id is not None:
+        raise ConfigError(
+            "transactional.id: a Spark job writes without transactions; a task that is run again "
+            "may write its records again"
+        )
+    return settings
+
+
 SETTINGS: Mapping[str, Callable[[Mapping[str, object]], object]] = {
-    "producer": producer_settings,
+    "producer": writer_settings,
     "consumer": consumer_settings,
 }
 

@@ -23,7 +23,7 @@ from kafka_fast.cli.records.lines import read_lines, split_keys
 from kafka_fast.cli.showing.progress import Progress, showing_progress
 from kafka_fast.cli.showing.standard_error import say
 from kafka_fast.config import ProducerSettings, producer_settings
-from kafka_fast.errors import DeliveryError, KafkaError, Outcome, UsageError
+from kafka_fast.errors import ConfigError, DeliveryError, KafkaError, Outcome, UsageError
 from kafka_fast.types import Header
 
 INTERRUPT_FLUSH = 5.0
@@ -133,6 +133,8 @@ def run(
     _check_format(args)
     config = configuration(args, "producer")
     settings = producer_settings(config)  # raises before anything is opened
+    if settings.transactional_id is not None:
+        raise ConfigError("transactional.id: this command sends without transactions")
     with _open(args.file) as source:
         is_typed = os.isatty(source.fileno())
         quiet = args.quiet or is_typed  # a progress bar would disturb a user who types

@@ -24,11 +24,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_fast.config import producer_settings
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
 from kafka_fast.producer import Producer
-from kafka_fast.spark.options import JobConfig
+from kafka_fast.spark.options import JobConfig, writer_settings
 from kafka_fast.spark.worker.idle_clients import IdleClients
 
 logger = get_logger(__name__)
@@ -120,7 +119,7 @@ class ProducerCache:
 
     def _new(self, key: tuple[int, JobConfig]) -> Lent:
         properties = key[1].properties()
-        settings = producer_settings(properties)
+        settings = writer_settings(properties)
         return Lent(
             key, self._make(properties), settings.connections_max_idle, settings.delivery_timeout
         )

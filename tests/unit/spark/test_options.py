@@ -35,6 +35,7 @@ def test_options_survive_as_a_plain_tuple() -> None:
         ({}, "bootstrap.servers is required"),
         ({**CONFIG, "lingr.ms": 5}, "linger.ms"),
         ({**CONFIG, "value.serializer": len}, "value.serializer must be a plain value"),
+        ({**CONFIG, "transactional.id": "t"}, "a Spark job writes without transactions"),
     ],
 )
 def test_a_wrong_configuration(config: dict[str, Any], said: str) -> None:

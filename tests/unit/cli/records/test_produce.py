@@ -142,6 +142,7 @@ def test_configuration(run: Callable[..., int], producer: FakeProducer) -> None:
         (["-b", "a:1", "-X", "metadata.broker.list=b:1"], "given twice"),
         (["-X", "lingr.ms=1"], "did you mean 'linger.ms'"),
         (["-b", "a:x"], "'a:x' is not host:port"),
+        (["-X", "transactional.id=t"], "transactional.id: this command sends without"),
     ],
 )
 def test_wrong_configuration_opens_nothing(
