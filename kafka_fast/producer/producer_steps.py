@@ -34,6 +34,8 @@ class ProducerSteps:
 
     def begin_room(self, topic: str) -> RoomWait:
         """Count a send to this topic that found no room, and return its wait, which begins now."""
+        from kafka_fast.dataplane.produce._produce_waits import RoomWait  # with the first client
+
         return RoomWait(self._core.produce_waits, topic, self._max_block)
 
     def room(self, wait: RoomWait, size: int) -> Steps[None]:

@@ -32,6 +32,7 @@ NO_WAITS = {
     "LULL": "when errors are logged",
     "LOADING": "when errors are logged",
     "SLOW": "when a rebalance is logged",
+    "WARN_AT": "a part",
 }
 """Constants of the control plane in seconds, or without unit, for which no request waits."""
 
