@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-from kafka_fast.peer_names import NO_TRANSACTIONS, Names
+from kafka_fast.peer_names import Names
 
 _ATTRIBUTE = "an attribute of BrokerError, which is the base of all that brokers answer"
 _NO_CLASS = "kafka_fast has no such code: KafkaError has a class for each kind of failure"
@@ -113,7 +113,7 @@ _ERROR: Names = {
     "name": _ATTRIBUTE,
     "retriable": f"{_ATTRIBUTE}; clients themselves try again",
     "str": "kafka_fast has str(error)",
-    "txn_requires_abort": NO_TRANSACTIONS,
+    "txn_requires_abort": "kafka_fast raises AbortableTransactionError",
 }
 
 
@@ -178,7 +178,7 @@ _ERRORS_MODULE: Names = {
     "StaleLeaderEpochCodeError": _CALLS_IT.format("NetworkException"),
     "StaleMetadata": "kafka_fast has BrokerError.refresh_metadata",
     "TooManyInFlightRequests": "max.in.flight.requests.per.connection waits: leave it out",
-    "TransactionAbortedError": NO_TRANSACTIONS,
+    "TransactionAbortedError": _CALLS_IT.format("TransactionError"),
     "UnknownBrokerIdError": _MAYBE.format("KafkaConnectionError"),
     "UnknownError": _CALLS_IT.format("UnknownServerError"),
     "UnrecognizedBrokerVersion": _CALLS_IT.format("UnsupportedVersionError"),

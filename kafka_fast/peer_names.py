@@ -14,7 +14,6 @@ from collections.abc import Mapping
 
 Names = Mapping[str, str]
 
-NO_TRANSACTIONS = "transactions are not supported yet"
 _ADMIN = "the admin client is kafka_fast.Admin; its types are in kafka_fast.admin"
 _NO_CREDENTIALS = "a client keeps the credentials of its properties: make a new client"
 _ALWAYS_READY = "a client is ready when it is made: leave it out"
@@ -32,11 +31,7 @@ _EVERY_CLIENT: Names = {
 
 PRODUCER: Names = {
     **_EVERY_CLIENT,
-    "abort_transaction": NO_TRANSACTIONS,
-    "begin_transaction": NO_TRANSACTIONS,
-    "commit_transaction": NO_TRANSACTIONS,
     "create_batch": "kafka_fast has send_many(topic, values) for many records at a time",
-    "init_transactions": NO_TRANSACTIONS,
     "list_topics": "kafka_fast calls it partitions_for(topic); a Consumer has topics()",
     "max_usable_produce_magic": "batches are always of version 2: leave it out",
     "poll": "callbacks run in a thread of the producer: leave it out",
@@ -45,9 +40,7 @@ PRODUCER: Names = {
     "purge": "close(0) gives up what is not delivered",
     "send_and_wait": "kafka_fast calls it send(...).result()",
     "send_batch": "kafka_fast calls it send_many(topic, values, partitions=...)",
-    "send_offsets_to_transaction": NO_TRANSACTIONS,
     "stop": "kafka_fast calls it close()",
-    "transaction": NO_TRANSACTIONS,
 }
 
 AIO_PRODUCER: Names = {
@@ -363,6 +356,8 @@ BULK_ARGUMENTS: Mapping[str, Names] = {
 }
 """Of compiled methods that have no way of their own to their hints."""
 
+_GROUP = "kafka_fast calls it group: consumer.group_metadata(), or the group's name"
+
 PRODUCER_ARGUMENTS: Mapping[str, Names] = {
     "send": _SEND,
     "send_nowait": _SEND,
@@ -375,6 +370,12 @@ PRODUCER_ARGUMENTS: Mapping[str, Names] = {
     "close": {
         "null_logger": "the logger of kafka_fast can be silenced: leave it out",
         "timeout_ms": _SECONDS,
+    },
+    "send_offsets_to_transaction": {
+        "consumer_group_id": _GROUP,
+        "group_id": _GROUP,
+        "group_metadata": _GROUP,
+        "positions": "kafka_fast calls it offsets",
     },
 }
 

@@ -48,7 +48,11 @@ class _FileOrSetting(argparse.Action):
 
 
 def add_connection(
-    parser: argparse.ArgumentParser, client: str, *, takes_settings: bool = False
+    parser: argparse.ArgumentParser,
+    client: str,
+    *,
+    takes_settings: bool = False,
+    asks_controllers: bool = False,
 ) -> None:
     """Add the options to a command.
 
@@ -56,6 +60,7 @@ def add_connection(
         parser: the command's parser.
         client: the client that the properties are for: producer, consumer or admin.
         takes_settings: whether `--config KEY=VALUE` is one of the `settings` of what is created.
+        asks_controllers: whether the command may ask controllers in place of brokers.
     """
     parser.add_argument(
         "-b",
@@ -63,12 +68,11 @@ def add_connection(
         metavar="HOST:PORT",
         help=f"brokers, with commas (default {DEFAULT_BOOTSTRAP})",
     )
-    if client == "admin":
+    if asks_controllers:
         parser.add_argument(
             "--controllers",
             metavar="HOST:PORT",
-            help="controllers of the quorum, with commas, in place of brokers; few commands can "
-            "ask them",
+            help="controllers of the quorum, with commas, in place of brokers",
         )
     noun = "admin client" if client == "admin" else client
     whose = f"the {noun} (kafka-fast config --client {client} lists them)"

@@ -24,6 +24,10 @@ _NOT_OURS = {
 _PLAIN = re.compile(r"[\w.,:\-\[\]@=/]+")
 _OFFSETS = {"beginning": "--from beginning", "end": "--from end", "stored": "--group GROUP"}
 _PACKED = {"s": "string", "i": "integer", "q": "long"}
+_MAY_BE_SECRET = re.compile(r"pass|secret|token|jaas|\bkey\b|credential", re.IGNORECASE)
+"""In the name of a property whose value is not said again: it may be a password."""
+
+_IN_A_FILE = "--config FILE"
 _SAME = {"b": "-b", "p": "-p", "X": "-X", "c": "-n", "F": "--config"}
 
 
@@ -78,6 +82,8 @@ def _translated(command: str, options: Sequence[tuple[str, str]]) -> list[str]:
             words += _if_plain("-f ", value)
         elif letter in ("t", ""):
             names += _of_topic(command, value)
+        elif letter == "X" and _MAY_BE_SECRET.search(value.partition("=")[0]):
+            words += [] if _IN_A_FILE in words else [_IN_A_FILE]
         elif letter in _SAME and (letter != "c" or command == "consume"):
             words += _if_plain(f"{_SAME[letter]} ", value)
         elif letter == "G":

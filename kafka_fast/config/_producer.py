@@ -322,7 +322,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         kind=ValueKind.BOOLEAN,
         default=False,
         clients=_ONLY,
-        pending="transactions",
+        pending="two-phase commit",
         doc="Leave transactions open until they are ended explicitly (KIP-939).",
     ),
 )

@@ -20,7 +20,10 @@ def test_every_key_is_on_the_page() -> None:
     for key in KEYS.values():
         assert f"`{key.name}`" in page
         assert key.doc in " ".join(page.split())
-    assert "* `transactional.id` (default: none; needs transactions). Name under" in page
+    assert (
+        "* `partitioner.rack.aware` (default: `false`; needs rack-aware partitioning). Prefer"
+        in page
+    )
 
 
 def test_lines_can_be_read() -> None:

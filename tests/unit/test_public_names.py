@@ -67,8 +67,9 @@ def test_every_public_method_has_a_signature_and_help(kind: type[object]) -> Non
 
 def test_a_producer_shows_what_it_offers_and_nothing_else() -> None:
     public = {
-        "client_id", "close", "debug_dump", "flush", "metrics", "partitions_for", "send",
-        "send_many", "send_nowait", "send_table",
+        "abort_transaction", "begin_transaction", "client_id", "close", "commit_transaction",
+        "debug_dump", "flush", "init_transactions", "metrics", "partitions_for", "send",
+        "send_many", "send_nowait", "send_offsets_to_transaction", "send_table", "transaction",
     }  # fmt: skip
     with Producer(bootstrap_servers="127.0.0.1:1") as producer:
         assert {name for name in dir(producer) if not name.startswith("_")} == public

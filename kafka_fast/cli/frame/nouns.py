@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from kafka_fast.cli.connection import add_connection, configuration
+from kafka_fast.cli.connection import add_connection, configuration, is_given
 from kafka_fast.cli.frame.asking import add_yes, check_can_ask
 from kafka_fast.cli.showing.reports import Report, add_output, show
 from kafka_fast.cli.showing.standard_error import say
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import ConfigError, UsageError
 from kafka_fast.values import Value
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Verb(Value):
     """Whether these arguments are such that a verb that `asks` has something to ask."""
     takes_settings: bool = False
     """Whether `--config KEY=VALUE` is a setting of what it creates or alters (`args.settings`)."""
+    asks_controllers: bool = False
+    """Whether controllers can be asked, too (KIP-919): it takes no node for a broker."""
 
 
 class Noun(Value):
@@ -118,7 +120,12 @@ def add_verb(verbs: argparse._SubParsersAction[argparse.ArgumentParser], verb: V
         )
     if verb.asks:
         add_yes(parser)
-    add_connection(parser, "admin", takes_settings=verb.takes_settings)
+    add_connection(
+        parser,
+        "admin",
+        takes_settings=verb.takes_settings,
+        asks_controllers=verb.asks_controllers,
+    )
     parser.set_defaults(run=lambda args: _run(verb, args))
 
 
@@ -128,7 +135,12 @@ def _run(verb: Verb, args: argparse.Namespace) -> int:
 
     if verb.asks and verb.asks_when(args):
         check_can_ask(args)
-    with Admin(configuration(args, "admin")) as admin:
+    config = configuration(args, "admin")
+    if not verb.asks_controllers and is_given(config, "bootstrap.controllers"):
+        raise ConfigError(
+            "bootstrap.controllers: this command asks brokers; give bootstrap.servers"
+        )
+    with Admin(config) as admin:
         report = verb.run(admin, args)
     if report is None:
         return _FAILED

@@ -94,7 +94,7 @@ def test_the_command_line_wins_over_the_file(file: str, tmp_path: Path) -> None:
 
 def whom_an_admin_asks(*options: str) -> tuple[list[str], bool]:
     parser = argparse.ArgumentParser()
-    add_connection(parser, "admin")
+    add_connection(parser, "admin", asks_controllers=True)
     settings = admin_settings(configuration(parser.parse_args(options), "admin"))
     return [str(server) for server in settings.bootstrap_servers], settings.uses_controllers
 

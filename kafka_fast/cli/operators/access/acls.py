@@ -343,6 +343,7 @@ def _verb(
         examples=examples,
         changes=name != "list",
         asks=name == "delete",
+        asks_controllers=True,
     )
 
 

@@ -197,6 +197,7 @@ FEATURES = Verb(
     "broker could have. Needs Kafka 2.7. Changes nothing.",
     add_arguments=add_nothing,
     run=features,
+    asks_controllers=True,
 )
 UPGRADE = Verb(
     "upgrade",
@@ -208,6 +209,7 @@ UPGRADE = Verb(
     examples=OF_UPGRADE,
     changes=True,
     asks=True,
+    asks_controllers=True,
 )
 DOWNGRADE = Verb(
     "downgrade",
@@ -219,6 +221,7 @@ DOWNGRADE = Verb(
     examples=OF_DOWNGRADE,
     changes=True,
     asks=True,
+    asks_controllers=True,
 )
 DISABLE = Verb(
     "disable",
@@ -230,4 +233,5 @@ DISABLE = Verb(
     examples=OF_DISABLE,
     changes=True,
     asks=True,
+    asks_controllers=True,
 )

@@ -131,6 +131,7 @@ DESCRIBE = Verb(
     "requests for the controller. Changes nothing.",
     add_arguments=_add_describe,
     run=describe,
+    asks_controllers=True,
 )
 UNREGISTER_BROKER = Verb(
     "unregister-broker",
@@ -153,4 +154,5 @@ UNREGISTER_CONTROLLER = Verb(
     examples=OF_CONTROLLER,
     changes=True,
     asks=True,
+    asks_controllers=True,
 )

@@ -205,6 +205,7 @@ QUORUM = Verb(
     "cluster with KRaft. Needs Kafka 3.3. Changes nothing.",
     add_arguments=add_nothing,
     run=quorum,
+    asks_controllers=True,
 )
 ADD_VOTER = Verb(
     "add-voter",
@@ -215,6 +216,7 @@ ADD_VOTER = Verb(
     run=add_voter,
     examples=OF_ADD,
     changes=True,
+    asks_controllers=True,
 )
 REMOVE_VOTER = Verb(
     "remove-voter",
@@ -226,4 +228,5 @@ REMOVE_VOTER = Verb(
     examples=OF_REMOVE,
     changes=True,
     asks=True,
+    asks_controllers=True,
 )

@@ -185,4 +185,5 @@ ALTER = Verb(
     run=run,
     examples=EXAMPLES,
     changes=True,
+    asks_controllers=True,
 )

@@ -125,4 +125,5 @@ DESCRIBE = Verb(
     add_arguments=add_arguments,
     run=run,
     examples=EXAMPLES,
+    asks_controllers=True,
 )

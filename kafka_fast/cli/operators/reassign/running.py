@@ -137,14 +137,14 @@ def _moved(
     errors: dict[Any, KafkaError],
 ) -> dict[TopicPartition, str]:
     """Start the moves, within a throttle if there is to be one; return the outcomes."""
-    topics = dict.fromkeys(partition.topic for partition in moves)
+    # A topic has one list of throttled replicas: those that are moving already stay in it.
+    others = {
+        one: Move(settled(move), move.replicas)
+        for one, move in under_way.items()
+        if one not in moves
+    }
+    topics = dict.fromkeys(partition.topic for partition in (*others, *moves))
     if args.throttle is not None:
-        # A topic has one list of throttled replicas: those that are moving already stay in it.
-        others = {
-            one: Move(settled(move), move.replicas)
-            for one, move in under_way.items()
-            if one not in moves
-        }
         failed = set_throttles(admin, {**others, **moves}, args.throttle)
         if failed:
             say("nothing moves, because the throttle could not be set")

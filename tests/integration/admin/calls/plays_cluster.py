@@ -36,7 +36,8 @@ def describe_features(stage: Stage) -> None:
 
 @play
 def update_features(stage: Stage) -> None:
-    if not stage.has_kraft:  # with a ZooKeeper no release of Kafka has a feature to update
+    if stage.kafka is not None and not stage.has_kraft:
+        # With a ZooKeeper no release of Kafka has a feature to update.
         result = stage.admin.update_features({"odd": FeatureUpdate(1)})
         if stage.has("2.7"):
             assert isinstance(result.errors["odd"], BrokerError)
@@ -44,8 +45,9 @@ def update_features(stage: Stage) -> None:
             result.raise_first()
         return
     before = stage.admin.describe_features().finalized
-    level = before["metadata.version"].max_version_level
-    stage.admin.update_features({"metadata.version": FeatureUpdate(level)}).raise_first()
+    name = "metadata.version" if stage.kafka is not None else "transaction.version"
+    level = before[name].max_version_level
+    stage.admin.update_features({name: FeatureUpdate(level)}).raise_first()
     assert stage.admin.describe_features().finalized == before
 
 

@@ -73,7 +73,7 @@ def find_hanging_transactions(stage: Stage) -> None:
 @play
 def abort_transaction(stage: Stage) -> None:
     partition = TopicPartition(stage.new_topic(), 0)
-    if not stage.has("2.8"):
+    if stage.kafka is not None and not stage.has("2.8"):
         stage.admin.abort_transaction(
             partition, producer_id=1, producer_epoch=0, coordinator_epoch=0
         )

@@ -9,9 +9,10 @@ import pytest
 
 from tests.documentation.admin_versions import PAGE, admin_calls, told_by_page
 from tests.integration.admin.calls.stage import PLAYS, Stage
-from tests.integration.admin.calls.versions import plays_transactions, works
+from tests.integration.admin.calls.versions import works
 
 EMBEDDED = {
+    "abort_transaction",
     "alter_consumer_group_offsets",
     "consumer_group_lag",
     "create_acls",
@@ -28,20 +29,24 @@ EMBEDDED = {
     "describe_configs",
     "describe_consumer_groups",
     "describe_features",
+    "describe_producers",
     "describe_topics",
+    "describe_transactions",
+    "fence_producers",
+    "find_hanging_transactions",
+    "force_terminate_transaction",
     "incremental_alter_configs",
     "list_consumer_group_offsets",
     "list_groups",
     "list_offsets",
     "list_topics",
+    "list_transactions",
     "remove_members_from_consumer_group",
     "reset_consumer_group_offsets",
+    "update_features",
     "wait_until_topics_visible",
 }
 """The calls that the embedded broker serves."""
-
-TRANSACTIONS = plays_transactions.__name__
-"""Their plays need a coordinator of transactions, which the embedded broker is not."""
 
 
 def test_every_call_has_its_play() -> None:
@@ -56,8 +61,6 @@ def test_a_call_works_as_the_page_says(operated: Stage, call: str) -> None:
     assert works(operated, call) == told[operated.kafka.release.version][call]
 
 
-@pytest.mark.parametrize(
-    "call", [call for call in admin_calls() if PLAYS[call].__module__ != TRANSACTIONS]
-)
+@pytest.mark.parametrize("call", admin_calls())
 def test_the_embedded_broker_does_the_same_or_says_so(embedded: Stage, call: str) -> None:
     assert works(embedded, call) == (call in EMBEDDED)
