@@ -12,12 +12,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_fast.control.producer.transaction import TransactionOutcome
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import KafkaError, TransactionOutcomeUnknownError
 from kafka_fast.logs import UNLIMITED, ClientLog
 from kafka_fast.net.waiting.steps import Steps
 
 if TYPE_CHECKING:
     from kafka_fast.producer.transaction_steps import TransactionSteps
+
+
+ENDED = frozenset({TransactionOutcome.COMMITTED, TransactionOutcome.ABORTED})
 
 
 class TransactionBlock:
@@ -42,12 +45,14 @@ class TransactionBlock:
     def _enter(self) -> Steps[None]:
         yield from self._steps.begin(self._timeout)
         self._number = self._steps.number
+        self.outcome = TransactionOutcome.OPEN
 
     def _leave(self, error: BaseException | None) -> Steps[None]:
         """End the transaction, unless the block has done so itself."""
         steps = self._steps
-        if steps.number != self._number or not steps.is_open:
-            self.outcome = self._steps.outcome_of(self._number)
+        outcome = steps.outcome_of(self._number)
+        if steps.number != self._number or outcome in ENDED:
+            self.outcome = outcome
         elif error is None:
             yield from self._commit()
         else:
@@ -69,9 +74,10 @@ class TransactionBlock:
 
     def _abort(self) -> Steps[None]:
         """Abort; an error of that is logged, because another one is on its way to the user."""
+        self.outcome = TransactionOutcome.ABORTED  # never to be committed, whatever comes
         try:
             yield from self._steps.abort(self._timeout)
         except KafkaError as failure:
             self._log.error("a transaction was not aborted: %s", failure, extra=UNLIMITED)
-            return
-        self.outcome = TransactionOutcome.ABORTED
+            if isinstance(failure, TransactionOutcomeUnknownError):
+                self.outcome = TransactionOutcome.UNKNOWN

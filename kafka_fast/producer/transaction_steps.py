@@ -41,6 +41,9 @@ from kafka_fast.types import GroupMetadata, OffsetAndMetadata, TopicPartition
 
 NOT_TRANSACTIONAL = "this producer has no transactions: transactional.id is not set"
 
+TURN_PATIENCE = 1.0
+"""Seconds for a turn of the control thread, which waits for nothing."""
+
 COMMITS = "a commit is under way: its transaction takes no more records"
 
 UNSURE_OFFSETS = (
@@ -115,7 +118,11 @@ class TransactionSteps:
             self._failed_before, self._sent_before = queues.failed_records, queues.sent_batches
             begun: Answer[None] = Answer()
             core.call(lambda now: self._begin(begun, now))
-            yield from core.waits.wait(begun, self._deadline(timeout), "begin_transaction()")
+            try:
+                yield from core.waits.wait(begun, self._deadline(timeout), "begin_transaction()")
+            except BaseException:
+                core.call(self._control().withdraw_begin)
+                raise
             queues.admit()
 
     def _begin(self, begun: Answer[None], now: float) -> None:
@@ -168,17 +175,19 @@ class TransactionSteps:
                 core.call(control.flush)
                 yield from self._flush(deadline, "commit_transaction()")
                 self._check_delivered()
+            number = control.transaction.number
             is_sent = core.queues.sent_batches != self._sent_before
             answer: Answer[None] = Answer()
-            core.call(lambda now: control.commit_open(is_sent, answer.set, now))
+            core.call(lambda now: control.commit_open(number, is_sent, answer.set, now))
             try:
                 yield from self._wait_until(answer, deadline, "the commit")
-            except KafkaTimeoutError as late:
-                if not control.is_decision_sent:
+            except BaseException as error:
+                withdrawn: Answer[None] = Answer()
+                core.call(lambda now: control.withdraw_commit(withdrawn.set, now))
+                if isinstance(error, KafkaTimeoutError):
+                    yield from self._check_withdrawn(withdrawn, number, error)
+                else:
                     raise
-                raise TransactionOutcomeUnknownError(
-                    f"{late}; it may have been committed: call commit_transaction() again"
-                ) from late
             core.queues.hold(UsageError(NO_TRANSACTION))
 
     def abort(self, timeout: float | None) -> Steps[None]:
@@ -211,17 +220,41 @@ class TransactionSteps:
 
         An error is only logged: the coordinator aborts the transaction when its time is up.
         """
-        if not self.is_open or self._core.queues.dead:
+        transactions = self._core.control.transactions
+        if transactions is None or self._core.queues.dead:
             return timeout
         began = self._core.now()
-        self._log.warning("the producer is closed with a transaction open: it is aborted")
         try:
-            yield from self.abort(timeout)
+            if transactions.transaction.state is TransactionPhase.COMMITTING:
+                self._log.warning("the producer is closed while a commit waits for its answer")
+                yield from self.commit(timeout)
+            elif self.is_open or transactions.transaction.is_ending:
+                self._log.warning("the producer is closed with a transaction open: it is aborted")
+                yield from self.abort(timeout)
         except KafkaError as error:
-            self._log.warning("that transaction was not aborted: %s", error)
+            self._log.warning("the end of that transaction is not known: %s", error)
         return None if timeout is None else max(0.0, timeout - (self._core.now() - began))
 
     # ---- parts ----
+
+    def _check_withdrawn(
+        self, withdrawn: Answer[None], number: int, late: KafkaTimeoutError
+    ) -> Steps[None]:
+        """Raise what is known of a commit that was not answered in time; return if it was since.
+
+        Raises:
+            TransactionOutcomeUnknownError: it was sent, and may have been taken.
+            KafkaTimeoutError: it was in no request: the transaction is as open as before.
+        """
+        transaction = self._control().transaction
+        yield from self._wait_until(withdrawn, self._core.now() + TURN_PATIENCE, "the commit")
+        if transaction.outcome_of(number) is TransactionOutcome.COMMITTED:
+            return
+        if transaction.is_open:
+            raise late
+        raise TransactionOutcomeUnknownError(
+            f"{late}; it may have been committed: call commit_transaction() again"
+        ) from late
 
     @contextmanager
     def _noting_interruption(self) -> Iterator[None]:

@@ -172,8 +172,8 @@ cdef class Accumulator:
         cdef kf_producer* producer = self._queues.producer
         cdef double now = self._waits.now()
         cdef double left
-        if self._queues.is_held:  # it was ended by another thread, or while a serializer ran
-            self._queues.raise_refusal()
+        if self._queues.refuses and kf_get(&producer.held):
+            self._queues.raise_refusal()  # its transaction has ended since the call has begun
         if self.never_waits:
             self.refuse_to_wait(topic, need)
         if wait.began == 0.0:

@@ -73,6 +73,10 @@ class InitProducerIdCall(Call[str, ProducerIdentity]):
         if self._identity is None and ONLY not in self._wanted:
             self._wanted.add_item(ONLY)
 
+    def cancel(self) -> None:
+        """Ask no more: the producer cannot go on."""
+        self._wanted.cancel()
+
     def why_waiting(self) -> Reason | None:
         """Return why there is no identity yet; None: there is, or nobody asks. Any thread."""
         return self._wanted.why_waiting(ONLY)
@@ -175,19 +179,9 @@ class TransactionalIdCall(InitProducerIdCall):
         """Use an identity that came with another answer (EndTxn)."""
         self._identity = identity
 
-    def renew(self, *, was_fenced_by_timeout: bool = False) -> None:
-        """Ask for the next epoch.
-
-        Args:
-            was_fenced_by_timeout: the coordinator has ended the last transaction because its time
-                was up. In version 1 of the protocol it takes an epoch for that, and expects that
-                one to be named. If another producer has taken the id since, it has taken an epoch,
-                too, and this one is refused.
-        """
-        last, self._identity = self._identity, None
-        if last is not None and was_fenced_by_timeout:
-            last = ProducerIdentity(last.producer_id, last.epoch + 1)
-        self._last = last
+    def renew(self) -> None:
+        """Ask for the next epoch."""
+        self._last, self._identity = self._identity, None
         self.want_identity()
 
     def describe(self, item: str) -> str:

@@ -15,6 +15,7 @@ Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.authentication.mechanism import Mechanism
@@ -48,7 +49,6 @@ from kafka_fast.control.producer.producer_messages import (
 )
 from kafka_fast.control.producer.refusals import RefusedBatches, refusal_of, rows_of
 from kafka_fast.control.producer.routes import Routes
-from kafka_fast.control.producer.transaction_control import TransactionControl
 from kafka_fast.control.producer.verdicts import (
     TOO_LARGE,
     ProducerIdentity,
@@ -75,6 +75,9 @@ from kafka_fast.protocol.apis.records.produce import (
 )
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import assert_never
+
+if TYPE_CHECKING:
+    from kafka_fast.control.producer.transaction_control import TransactionControl
 
 logger = get_logger("kafka_fast.producer")
 
@@ -113,6 +116,8 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
                 self.context, on_identity=self._handle_identity, on_fatal=self._handle_fatal
             )
         else:
+            from kafka_fast.control.producer.transaction_control import TransactionControl
+
             self.transactions = TransactionControl(
                 self.context,
                 settings.transactional_id,
@@ -199,9 +204,8 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
         self._connect_to_leaders(now)
         if self.transactions is not None:
             self.transactions.warn_if_due(now)
-            if self.transactions.is_giving_up:
-                for report in list(self._waiting_for_limits.values()):
-                    self._give_up_report(report)
+            for report in list(self._waiting_for_limits.values()) * self.transactions.is_giving_up:
+                self._give_up_report(report)
         elif self._settings.enable_idempotence:
             self.identity.want_identity()
         if not any(True for _ in self._unsendable()):
@@ -440,13 +444,13 @@ class ProducerControl(ClientControl[ProducerSettings, OwnCommand, ProduceEvent])
         self._refresh_after(report, queue.topic)
 
     def _give_up_report(self, report: QueueReport) -> None:
-        """Fail what is left of a frozen queue: its transaction is being aborted."""
+        """Fail what is left of a frozen queue: its transaction will not be committed."""
         queue_id = report.queue.queue_id
         self._waiting_for_limits.pop(queue_id, None)
         self._refused.take_queue(queue_id)
         self._new_leaders.discard(queue_id)
-        self._commands.append(FailQueue(queue_id, ABORTED))
-        self._commands.append(ThawQueue(queue_id, report.queue.generation, 0.0, single=False))
+        thaw = ThawQueue(queue_id, report.queue.generation, 0.0, single=False)
+        self._commands += (FailQueue(queue_id, ABORTED), thaw)
 
     def _fail_transaction(self, commands: list[ProducerCommand], now: float) -> None:
         """Let the first batch that these commands fail have its transaction aborted."""

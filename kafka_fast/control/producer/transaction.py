@@ -19,7 +19,9 @@
 
 `OPEN`, `FLUSHING` and `FAILED` may be aborted. `COMMITTING` may not: the decision was sent, and the
 coordinator may have taken it. A commit that has timed out is called again, and waits for the same
-decision. A commit that finds a failed record goes from `FLUSHING` to `FAILED`.
+decision. One that was in no request yet goes back to `FLUSHING`. A commit that finds a failed
+record, or that the coordinator refuses, ends in `FAILED`. If nothing belongs to a transaction, it
+goes from `FLUSHING` to `READY` at once.
 
 Thread: control; `state`, `error` and `number` may be read by any.
 """
@@ -28,7 +30,7 @@ from __future__ import annotations
 
 import enum
 
-from kafka_fast.errors import KafkaError, UsageError
+from kafka_fast.errors import KafkaError, TransactionOutcomeUnknownError, UsageError
 
 __all__ = ["TransactionLifecycle", "TransactionOutcome", "TransactionPhase"]
 
@@ -96,6 +98,18 @@ class TransactionLifecycle:
         last, outcome = self._ended
         return outcome if last == number else TransactionOutcome.UNKNOWN
 
+    def why_not_aborted(self) -> KafkaError | None:
+        """Return why the last transaction, which is not open, is not aborted; None: it is."""
+        outcome = self.outcome_of(self.number)
+        if outcome is TransactionOutcome.ABORTED:
+            return None
+        if self.state is _S.STOPPED:
+            return self.error
+        return TransactionOutcomeUnknownError(
+            "the commit was sent before the abort: call commit_transaction() again to learn its "
+            "outcome"
+        )
+
     # ---- what users call ----
 
     def check_begin(self) -> None:
@@ -158,6 +172,14 @@ class TransactionLifecycle:
     def commit(self) -> None:
         """The coordinator is told to commit."""
         self._move(_S.COMMITTING, _S.FLUSHING)
+
+    def withdraw_commit(self) -> None:
+        """The commit was in no request, and nobody waits for it: it may be aborted again."""
+        self._move(_S.FLUSHING, _S.COMMITTING)
+
+    def withdraw_begin(self) -> None:
+        """Nobody knows that the transaction was begun, and nothing belongs to it."""
+        self._move(_S.READY, _S.OPEN)
 
     def abort(self) -> None:
         """The transaction is given up; the coordinator is told when nothing is in flight."""

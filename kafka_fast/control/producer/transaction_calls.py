@@ -7,8 +7,8 @@
 
 An error says with its class what follows: an `AbortableTransactionError` has the transaction
 aborted, a `ProducerFencedError` and any other one stop the producer. The transactional id's
-coordinator decides; what a broker says of a fenced epoch while the transaction is older than its
-timeout is the timeout's doing, and no other producer's.
+coordinator decides. What it says of the state of a transaction that is older than its timeout is
+the timeout's doing.
 
 Thread: control.
 """
@@ -35,12 +35,15 @@ from kafka_fast.control.requests.meanings import (
 from kafka_fast.control.requests.targets import Coordinator, CoordinatorKind
 from kafka_fast.errors import (
     AbortableTransactionError,
+    BrokerError,
     ErrorCode,
     KafkaError,
     ProducerFencedError,
+    ProtocolError,
     UnsupportedVersionError,
     broker_error,
 )
+from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.transactions.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -96,6 +99,8 @@ class OpenTransaction(Value, frozen=False):
     """When it was begun; monotonic seconds."""
     timeout: float
     """transaction.timeout.ms, in seconds."""
+    warn_at: float = NEVER
+    """When the log warns of its age."""
 
     @property
     def coordinator(self) -> Coordinator:
@@ -121,13 +126,21 @@ def transaction_error(
     """
     cause = broker_error(code, f"{api}{about}: {described(code, api)}")
     error: KafkaError
-    if code in STOPPING and not is_downgrade(transaction, code):
+    if code in STOPPING and not is_downgrade(transaction, cause):
         return cause
-    if (code in FENCED or code == ErrorCode.INVALID_TXN_STATE) and transaction.is_timed_out(now):
-        error = AbortableTransactionError(
-            f"the transaction was open for {now - transaction.began:.1f} s, longer than "
-            f"transaction.timeout.ms ({transaction.timeout * 1000:.0f}): the coordinator has "
-            f"aborted it; {cause}"
+    too_long = (
+        f"the transaction was open for {now - transaction.began:.1f} s, longer than "
+        f"transaction.timeout.ms ({transaction.timeout * 1000:.0f})"
+    )
+    is_timed_out = transaction.is_timed_out(now)
+    if code == ErrorCode.INVALID_TXN_STATE and is_timed_out:
+        error = AbortableTransactionError(f"{too_long}: the coordinator has aborted it; {cause}")
+    elif code in FENCED and is_timed_out and transaction.version == 1:
+        # Version 1 fences a producer that is too slow, and does not tell it from one with a
+        # successor. To ask for the id again could take it away from that one.
+        error = ProducerFencedError(
+            f"{too_long}: the coordinator has aborted it and fenced this producer, unless a newer "
+            f"one has transactional id {transaction.transactional_id!r}; {cause}"
         )
     elif code in FENCED:
         error = ProducerFencedError(fenced_text(transaction.transactional_id, cause))
@@ -137,9 +150,25 @@ def transaction_error(
     return error
 
 
-def is_downgrade(transaction: OpenTransaction, code: int) -> bool:
+def is_downgrade(transaction: OpenTransaction, error: BaseException | None) -> bool:
     """Tell whether the cluster has gone back to version 1 since the transaction was begun."""
+    code = error.code if isinstance(error, BrokerError) else 0
     return code == ErrorCode.UNSUPPORTED_VERSION and transaction.version > 1
+
+
+def offsets_failure(error: KafkaError) -> KafkaError:
+    """Return what an error of a group's offsets means for the transaction.
+
+    The group's coordinator says nothing of the producer. So the transaction is to be aborted,
+    unless no transaction of this producer could succeed.
+    """
+    if isinstance(error, AbortableTransactionError):
+        return error
+    if isinstance(error, BrokerError) and error.code in STOPPING:
+        return error
+    failure = AbortableTransactionError(f"the transaction cannot be committed: {error}")
+    failure.__cause__ = error
+    return failure
 
 
 def transaction_meaning(
@@ -158,6 +187,7 @@ class AddPartitions(Call[TopicPartition, None]):
 
     request_class = AddPartitionsToTxnRequest
     response_class = AddPartitionsToTxnResponse
+    waits_for_answer = True
 
     def __init__(
         self,
@@ -239,6 +269,8 @@ class AddPartitions(Call[TopicPartition, None]):
 
 class TransactionCall(Call[str, None]):
     """A call of a transaction about one thing."""
+
+    waits_for_answer = True
 
     def __init__(
         self,
@@ -400,11 +432,17 @@ class CommitOffsets(TransactionCall):
                     wrong.append(self._meaning(partition, part.error_code, source.now))
                 else:
                     self._offsets.pop(partition, None)
+        if self._offsets and not wrong:
+            left = ", ".join(map(str, self._offsets))
+            wrong.append(Retry(ProtocolError(f"the answer to {self.api} leaves {left} out")))
         yield ONLY, worst(wrong) if wrong else Done(None)
 
     def _meaning(self, partition: TopicPartition, code: int, now: float) -> NotDone:
         about = f" of {partition} in group {self._group.group_id!r}"
-        return transaction_meaning(self._transaction, code, self.api, about, now)
+        meaning = transaction_meaning(self._transaction, code, self.api, about, now)
+        if code == ErrorCode.CONCURRENT_TRANSACTIONS and isinstance(meaning, Retry):
+            return Retry(meaning.error, AGAIN_SOON)
+        return meaning
 
 
 class EndTransaction(Call[str, "ProducerIdentity | None"]):

@@ -2,7 +2,7 @@
 
     users' calls ─────────────┐                          ┌─► calls to the coordinators
     batches that have failed ─┼─► TransactionControl ────┼─► queues that are held, failed, routed
-    identities, versions ─────┘   (`Transaction`: state) └─► results, for the users
+    identities, versions ─────┘   (`TransactionLifecycle`) └─► results, for the users
 
 Two versions of the protocol differ in how the coordinator hears of a partition.
 
@@ -23,13 +23,13 @@ Thread: control, but for what says "any thread".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.connections.links import Link
 from kafka_fast.control.context import Context
 from kafka_fast.control.diagnosis.troubles import Reason
-from kafka_fast.control.producer.identity import FENCED, TransactionalIdCall
+from kafka_fast.control.producer.added_partitions import AddedPartitions
+from kafka_fast.control.producer.identity import TransactionalIdCall
 from kafka_fast.control.producer.producer_messages import (
     ABORTED,
     FailQueue,
@@ -38,16 +38,20 @@ from kafka_fast.control.producer.producer_messages import (
     SetProducerId,
 )
 from kafka_fast.control.producer.routes import Routes
-from kafka_fast.control.producer.transaction import TransactionLifecycle, TransactionPhase
+from kafka_fast.control.producer.transaction import (
+    TransactionLifecycle,
+    TransactionOutcome,
+    TransactionPhase,
+)
 from kafka_fast.control.producer.transaction_calls import (
     STOPPING,
     AddOffsets,
-    AddPartitions,
     CommitOffsets,
     EndTransaction,
     OpenTransaction,
     TransactionCall,
     is_downgrade,
+    offsets_failure,
     transaction_error,
 )
 from kafka_fast.control.producer.verdicts import ProducerIdentity
@@ -58,6 +62,8 @@ from kafka_fast.errors import (
     BrokerError,
     ErrorCode,
     KafkaError,
+    ProducerFencedError,
+    TransactionOutcomeUnknownError,
     UnsupportedVersionError,
     UsageError,
 )
@@ -73,7 +79,7 @@ VERSION_2_LEVEL = 2
 """The level of `FEATURE` from which on the leaders add partitions."""
 
 WARN_AT = 0.8
-"""The share of transaction.timeout.ms after which an open transaction is warned of."""
+"""The part of transaction.timeout.ms after which an open transaction is warned of."""
 
 Done = Callable[[KafkaError | None], None]
 """Takes None, or why a call of a user has failed."""
@@ -118,25 +124,27 @@ class TransactionControl:
             context,
             transactional_id,
             on_identity=self._handle_identity,
-            on_fatal=self._handle_fatal,
+            on_fatal=on_fatal,
         )
         self._version = 1
         self._features_epoch = -1  # of the answer that `_level` is from
         self._level = 0
         self._open: OpenTransaction | None = None
-        self._adding: OpenCall[TopicPartition, None] | None = None  # version 1
-        self._asked: set[TopicPartition] = set()  # version 1: whose queues asked for a route
-        self._added: set[TopicPartition] = set()  # version 1: those of them that were
-        self._calls: list[OpenCall[Any, None]] = []  # that add to the open transaction
+        self._partitions = AddedPartitions(
+            context.requester,
+            routes,
+            context.settings.request_timeout,
+            on_failed=self._fail_open,
+            on_ended=self._decide_if_pending,
+        )
+        self._calls: list[OpenCall[str, None]] = []  # that add offsets to the open transaction
         self._pending_end: tuple[bool, bool] | None = None  # arguments of `_decide`, which waits
         self._may_be_known = False  # the coordinator may have heard of the open transaction
         self._needs_epoch = False  # the next transaction needs a new epoch
-        self._was_fenced = False  # by the coordinator, when its time was up
         self._ending: EndTransaction | None = None
         self._deciding: OpenCall[str, ProducerIdentity | None] | None = None
         self._waiting_for_identity: list[Done] = []
         self._waiting_for_end: list[Done] = []
-        self._is_warned = False
         self._is_abandoned = False
         self.committed = 0
         """Transactions that were committed."""
@@ -144,11 +152,6 @@ class TransactionControl:
         """Transactions that were aborted."""
 
     # ---- getters ----
-
-    @property
-    def version(self) -> int:
-        """The protocol of the open transaction, or of the next one: 1, or 2 (KIP-890)."""
-        return self._version
 
     @property
     def is_decision_sent(self) -> bool:
@@ -163,20 +166,21 @@ class TransactionControl:
 
     @property
     def is_giving_up(self) -> bool:
-        """Whether records that fail are given up: their transaction is being aborted."""
+        """Whether records are given up: their transaction has failed, or is being aborted."""
+        return self._is_aborting or self.transaction.state is TransactionPhase.FAILED
+
+    @property
+    def _is_aborting(self) -> bool:
         return self.transaction.state is TransactionPhase.ABORTING
 
     def may_send(self, partition: TopicPartition) -> bool:
         """Tell whether records may go to a partition now; if not, have it added (version 1)."""
-        if self._version != 1 or partition in self._added:
+        if self._version != 1:
             return True
-        self._asked.add(partition)
-        if self._open is not None and self.transaction.state in (
-            TransactionPhase.OPEN,
-            TransactionPhase.FLUSHING,
-        ):
-            self._add_partition(self._open, partition)
-        return False
+        takes_records = self.transaction.state in (TransactionPhase.OPEN, TransactionPhase.FLUSHING)
+        opened = self._open if takes_records else None
+        self._may_be_known = self._may_be_known or opened is not None
+        return self._partitions.may_send(partition, opened)
 
     def why_waiting(self) -> Reason | None:
         """Return why a call of a user has not ended; None: nothing is known. Any thread."""
@@ -184,16 +188,16 @@ class TransactionControl:
         if deciding is not None:
             return deciding.why_waiting(ONLY)
         for opened in self._calls:
-            for item in opened:
-                return opened.why_waiting(item)
-        return self.identity.why_waiting()
+            if ONLY in opened:
+                return opened.why_waiting(ONLY)
+        return self._partitions.why_waiting() or self.identity.why_waiting()
 
     def describe_state(self) -> str:
         """Return the state, for people. Any thread."""
         return (
             f"transactional id {self._transactional_id!r}: {self.transaction.state.value} "
             f"(transaction {self.transaction.number}, version {self._version}, "
-            f"{len(self._added)} partitions added)"
+            f"{len(self._partitions)} partitions added)"
         )
 
     # ---- versions ----
@@ -247,8 +251,7 @@ class TransactionControl:
                 f"begin_transaction(): {transaction.state.value}"
             )
         transaction.begin()
-        self._hold_partitions()  # what was asked too late for the last one asks again
-        self._is_warned = False
+        self._partitions.end()  # what was asked too late for the last one asks again
         self._may_be_known = False
         self._open = OpenTransaction(
             self._transactional_id,
@@ -256,8 +259,15 @@ class TransactionControl:
             self._version,
             now,
             self._settings.transaction_timeout,
+            now + WARN_AT * self._settings.transaction_timeout,
         )
         return None
+
+    def withdraw_begin(self, now: float) -> None:
+        """Close a transaction again whose `begin` was given up before its user knew of it."""
+        if self.transaction.state is TransactionPhase.OPEN and not self._may_be_known:
+            self._open = None
+            self.transaction.withdraw_begin()
 
     def send_offsets(
         self,
@@ -276,7 +286,7 @@ class TransactionControl:
 
         def ended(error: KafkaError | None, now: float) -> None:
             if error is not None:
-                self._fail_open(opened, error)
+                self._fail_open(opened, offsets_failure(error))
             done(error)
             self._decide_if_pending(now)
 
@@ -309,6 +319,7 @@ class TransactionControl:
             logger.warning("the transaction can only be aborted: %s", error)
             self._needs_epoch = True
             self._put_command(HoldRecords(error))
+            self._fail_queues()  # nothing of it will ever be committed
 
     def _notice_downgrade(self, error: KafkaError) -> bool:
         """Go back to version 1 if the cluster has done so; return whether that is news.
@@ -317,13 +328,11 @@ class TransactionControl:
         may say otherwise.
         """
         opened, cause = self._open, error.__cause__
-        if opened is None or not isinstance(cause, BrokerError):
-            return False
-        if not is_downgrade(opened, cause.code):
-            return False
-        opened.version = 1
-        self._level = 0
-        return True
+        is_news = opened is not None and is_downgrade(opened, cause)
+        if opened is not None and is_news:
+            opened.version = 1
+            self._level = 0
+        return is_news
 
     def _fail_open(self, transaction: OpenTransaction, error: KafkaError) -> None:
         """Let an error of a call about a transaction fail it, or stop the producer."""
@@ -332,7 +341,7 @@ class TransactionControl:
         if isinstance(error, AbortableTransactionError):
             self.fail(error)
         else:
-            self._handle_fatal(error)
+            self._on_fatal(error)
 
     def handle_failed_batch(
         self, partition: TopicPartition, error: BrokerError, now: float
@@ -341,9 +350,9 @@ class TransactionControl:
         opened = self._open
         if opened is None or self.is_giving_up:
             return
-        is_final = error.code in STOPPING and not is_downgrade(opened, error.code)
+        is_final = error.code in STOPPING and not is_downgrade(opened, error)
         if is_final or error.code == ErrorCode.PRODUCER_FENCED:
-            self._handle_fatal(
+            self._on_fatal(
                 transaction_error(opened, error.code, "Produce", f" to {partition}", now)
             )
             return
@@ -356,16 +365,19 @@ class TransactionControl:
 
     # ---- its end ----
 
-    def commit_open(self, is_sent: bool, done: Done, now: float) -> None:
+    def commit_open(self, number: int, is_sent: bool, done: Done, now: float) -> None:
         """Commit the open transaction, none of whose records is pending or has failed.
 
         Args:
+            number: of the transaction.
             is_sent: whether a record of it was handed to a link.
             done: hears of the end.
             now: the time.
         """
         state = self.transaction.state
-        if state is TransactionPhase.COMMITTING or self._pending_end is not None:
+        if self.transaction.outcome_of(number) is TransactionOutcome.COMMITTED:
+            done(None)  # an earlier call has been given up, and was answered since
+        elif state is TransactionPhase.COMMITTING or self._pending_end is not None:
             self._waiting_for_end.append(done)
         elif state is not TransactionPhase.FLUSHING:
             done(self.transaction.error or UsageError(f"commit_transaction(): {state.value}"))
@@ -373,17 +385,40 @@ class TransactionControl:
             self._waiting_for_end.append(done)
             self._decide(is_sent, commits=True, now=now)
 
+    def withdraw_commit(self, done: Done, now: float) -> None:
+        """Take a commit back that nobody waits for any more, if it was in no request.
+
+        Otherwise the coordinator may have decided, and it is repeated until it is answered.
+        """
+        if self._pending_end is not None and self.transaction.state is TransactionPhase.FLUSHING:
+            self._pending_end = None
+            self._waiting_for_end.clear()
+        elif (
+            self.transaction.state is TransactionPhase.COMMITTING
+            and self._deciding is not None
+            and not self.is_decision_sent
+        ):
+            self._deciding.cancel()
+            self._ending = self._deciding = None
+            self._waiting_for_end.clear()
+            self.transaction.withdraw_commit()
+        done(None)
+
     def give_up(self, done: Done, now: float) -> None:
         """Fail the records of the open transaction that are in no request. Then `abort_open`."""
         if self.transaction.is_open:
             self.transaction.abort()
             self._pending_end = None  # of a commit that was given up
             self._waiting_for_end.clear()
+            self._partitions.give_up(now)
             for opened in self._calls:
                 opened.deadline = now  # what is in flight ends with its answer, or connection
-            for queue_id in self._routes.queue_ids:
-                self._put_command(FailQueue(queue_id, ABORTED))
-        done(None if self.is_giving_up else self.transaction.error)
+            self._fail_queues()
+        done(None if self._is_aborting else self.transaction.why_not_aborted())
+
+    def _fail_queues(self) -> None:
+        for queue_id in self._routes.queue_ids:
+            self._put_command(FailQueue(queue_id, ABORTED))
 
     def abort_open(self, is_sent: bool, has_failed: bool, done: Done, now: float) -> None:
         """Tell the coordinator that the transaction is aborted; none of its records is pending.
@@ -394,8 +429,8 @@ class TransactionControl:
             done: hears of the end.
             now: the time.
         """
-        if self.transaction.state is not TransactionPhase.ABORTING:
-            done(self.transaction.error)
+        if not self._is_aborting:
+            done(self.transaction.why_not_aborted())
             return
         self._needs_epoch = self._needs_epoch or (is_sent and has_failed)
         self._waiting_for_end.append(done)
@@ -409,18 +444,17 @@ class TransactionControl:
         """
         opened = self._open
         assert opened is not None
-        if any(call.is_open for call in self._calls):
+        if self._is_adding:
             self._pending_end = is_sent, commits
             return
         self._calls.clear()
-        self._adding = None
-        if not (is_sent or self._may_be_known or self._added):
+        if not (is_sent or self._may_be_known):
             self._finish(commits=commits, identity=None, now=now)
             return
         if commits:
             self.transaction.commit()
         self._put_command(SetProducerId(-1, -1))
-        self._hold_partitions()
+        self._partitions.end()
         self._tell_coordinator(commits=commits)
 
     def _tell_coordinator(self, *, commits: bool) -> None:
@@ -435,9 +469,14 @@ class TransactionControl:
         )
         self._deciding = self._requester.open_call(self._ending, [ONLY])
 
+    @property
+    def _is_adding(self) -> bool:
+        """Whether a request that adds to the transaction is in flight, or is to be sent."""
+        return self._partitions.is_adding or any(call.is_open for call in self._calls)
+
     def _decide_if_pending(self, now: float) -> None:
         """Tell the coordinator now, if only a request that has ended was in the way."""
-        if self._pending_end is not None and not any(call.is_open for call in self._calls):
+        if self._pending_end is not None and not self._is_adding:
             (is_sent, commits), self._pending_end = self._pending_end, None
             if commits and self.transaction.state is not TransactionPhase.FLUSHING:
                 self._end_waits(self._waiting_for_end, self.transaction.error)  # it has failed
@@ -446,21 +485,25 @@ class TransactionControl:
 
     def _handle_not_ended(self, error: KafkaError, commits: bool, now: float) -> None:
         """The coordinator does not take the decision."""
-        self._ending = self._deciding = None
+        ending, self._ending, self._deciding = self._ending, None, None
+        was_repeated = ending is not None and ending.tries > 1
         if self._notice_downgrade(error):
             self._tell_coordinator(commits=commits)
+        elif commits and was_repeated and isinstance(error, ProducerFencedError):
+            unknown = TransactionOutcomeUnknownError(
+                f"an earlier try of the commit was not answered, and may have been taken: {error}"
+            )
+            unknown.__cause__ = error
+            self._on_fatal(unknown)
         elif not isinstance(error, AbortableTransactionError):
-            self._handle_fatal(error)
+            self._on_fatal(error)
         elif commits:
             self.fail(error)
             self._end_waits(self._waiting_for_end, error)
         else:
             # The coordinator has no such transaction any more: it was aborted when its time was
             # up, or it was never heard of. A new epoch keeps what is left of it from the log.
-            cause = error.__cause__
             self._needs_epoch = True
-            is_fenced = isinstance(cause, BrokerError) and cause.code in FENCED
-            self._was_fenced = is_fenced and self._version == 1
             self._finish(commits=False, identity=None, now=now)
 
     def _finish(self, *, commits: bool, identity: ProducerIdentity | None, now: float) -> None:
@@ -469,7 +512,6 @@ class TransactionControl:
         if self._version == 1 and ending is not None and ending.tries > 1:
             self._needs_epoch = True  # a late copy would decide the next one (KAFKA-17754)
         self._open = None
-        self._added.clear()
         if commits:
             self.committed += 1
         else:
@@ -482,8 +524,7 @@ class TransactionControl:
             self.transaction.get_ready()
         elif needs_epoch:
             self.transaction.want_identity()
-            was_fenced, self._was_fenced = self._was_fenced, False
-            self.identity.renew(was_fenced_by_timeout=was_fenced)
+            self.identity.renew()
         else:
             self.transaction.get_ready()
             known = self.identity.identity
@@ -492,46 +533,13 @@ class TransactionControl:
         self._choose_version(now)
         self._end_waits(self._waiting_for_end, None)
 
-    # ---- version 1: partitions are added ----
-
-    def _add_partition(self, transaction: OpenTransaction, partition: TopicPartition) -> None:
-        if self._adding is None:
-            self._adding = self._requester.open_call(
-                AddPartitions(
-                    transaction,
-                    timeout=self._settings.request_timeout,
-                    on_added=self._handle_added,
-                    on_failed=lambda error, now: self._handle_not_added(transaction, error, now),
-                )
-            )
-            self._calls.append(self._adding)
-        self._may_be_known = True
-        if partition not in self._adding:
-            self._adding.add_item(partition)
-
-    def _hold_partitions(self) -> None:
-        """Let the queues that were routed, or wanted to be, ask for a route anew."""
-        self._routes.hold_added(self._asked)
-        self._asked.clear()
-
-    def _handle_added(self, partition: TopicPartition, now: float) -> None:
-        self._added.add(partition)
-        self._routes.release_added(partition)
-        self._decide_if_pending(now)
-
-    def _handle_not_added(
-        self, transaction: OpenTransaction, error: KafkaError, now: float
-    ) -> None:
-        self._fail_open(transaction, error)
-        self._decide_if_pending(now)
-
     # ---- time ----
 
     def warn_if_due(self, now: float) -> None:
         """Warn of a transaction that is about to be timed out."""
         opened = self._open
-        if opened is not None and not self._is_warned and now >= self._warn_at(opened):
-            self._is_warned = True
+        if opened is not None and now >= opened.warn_at:
+            opened.warn_at = NEVER
             logger.warning(
                 "transaction %d has been open for %.1f s: after transaction.timeout.ms (%d) the "
                 "coordinator aborts it",
@@ -542,11 +550,7 @@ class TransactionControl:
 
     def next_warning(self) -> float:
         """Return when `warn_if_due` has something to do."""
-        opened = self._open
-        return NEVER if opened is None or self._is_warned else self._warn_at(opened)
-
-    def _warn_at(self, transaction: OpenTransaction) -> float:
-        return transaction.began + WARN_AT * transaction.timeout
+        return NEVER if self._open is None else self._open.warn_at
 
     # ---- the end of the producer ----
 
@@ -563,33 +567,32 @@ class TransactionControl:
         The coordinator aborts the transaction by itself when its time is up. So nobody waits for
         longer than that.
         """
+        if not self._is_abandoned:
+            self.abandon(now)
         opened = self._open
-        if not self._is_abandoned or opened is None or opened.is_timed_out(now):
+        if opened is None or opened.is_timed_out(now):
             return True
-        if self.is_giving_up and self._ending is None and self._pending_end is None:
+        if self._is_aborting and self._ending is None and self._pending_end is None:
             self._decide(is_sent=True, commits=False, now=now)
         return not self.transaction.is_ending
 
     def leave_cluster(self) -> None:
         """Stop: in another cluster the transactional id is somebody else's."""
-        self._handle_fatal(
-            UsageError(
-                "these brokers belong to another cluster than those before, where transactional "
-                f"id {self._transactional_id!r} is somebody else's: make another producer"
-            )
-        )
+        own = f"transactional id {self._transactional_id!r}"
+        self._on_fatal(UsageError(f"{own} is of another cluster: make another producer"))
 
     def stop(self, error: KafkaError) -> None:
         """End everything that waits: the producer cannot go on."""
         self.transaction.stop(error)
+        if self._deciding is not None:
+            self._deciding.cancel()
+        self.identity.cancel()
         self._open = self._ending = self._deciding = self._pending_end = None
+        self._partitions.end()
         for opened in self._calls:
             opened.cancel()
         self._end_waits(self._waiting_for_identity, error)
         self._end_waits(self._waiting_for_end, error)
-
-    def _handle_fatal(self, error: KafkaError) -> None:
-        self._on_fatal(error)
 
     def _end_waits(self, waiting: list[Done], error: KafkaError | None) -> None:
         ended, waiting[:] = list(waiting), []

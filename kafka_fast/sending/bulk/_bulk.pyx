@@ -392,7 +392,7 @@ cdef class BulkAccumulator(Accumulator):
                     wait.began = 0.0
                     room = None
                 try:
-                    if self._queues.is_held:
+                    if self._queues.refuses and kf_get(&self._queues.producer.held):
                         self._queues.raise_refusal()
                     if self.never_waits:
                         self.refuse_too_large(topic, need_of(job))

@@ -122,11 +122,22 @@ class TestTheEnd:
         assert "'id' belongs to a newer producer" in str(error)
         assert isinstance(error.__cause__, BrokerError)
 
-    @pytest.mark.parametrize("code", [INVALID_EPOCH, FENCED, INVALID_STATE])
-    def test_after_its_time_nobody_else_has_fenced_it(self, code: int) -> None:
-        error = error_of_end(code, now=160.5)
+    def test_after_its_time_it_can_be_aborted(self) -> None:
+        error = error_of_end(INVALID_STATE, now=160.5)
         assert isinstance(error, AbortableTransactionError)
         assert "60.5 s, longer than transaction.timeout.ms (60000)" in str(error)
+
+    @pytest.mark.parametrize(("version", "names_time"), [(1, True), (2, False)])
+    @pytest.mark.parametrize("code", [INVALID_EPOCH, FENCED])
+    def test_after_its_time_version_1_fences_it(
+        self, code: int, version: int, names_time: bool
+    ) -> None:
+        """A successor may have the id: it is not asked for again."""
+        answer = EndTxnResponse(throttle_time_ms=0, error_code=code)
+        ((_, meaning),) = ending(version=version).read(answer, [ONLY], source(160.5))
+        assert isinstance(meaning, Refused)
+        assert isinstance(meaning.error, ProducerFencedError)
+        assert ("60.5 s, longer than transaction.timeout.ms" in str(meaning.error)) == names_time
 
     @pytest.mark.parametrize("code", [INVALID_STATE, ABORTABLE, ID_MAPPING, 999])
     def test_anything_else_can_be_aborted(self, code: int) -> None:
@@ -196,6 +207,11 @@ class TestOffsets:
             (p.partition_index, p.committed_offset, p.committed_leader_epoch, p.committed_metadata)
             for p in topic.partitions
         ] == [(0, 5, 2, "note"), (1, 6, -1, "")]
+
+    def test_what_the_answer_leaves_out_is_sent_again(self) -> None:
+        ((_, meaning),) = offsets().read(self.answer({0: 0}), [ONLY], source())
+        assert isinstance(meaning, Retry)
+        assert "leaves a-1 out" in str(meaning.error)
 
     def test_what_was_taken_is_not_sent_again(self) -> None:
         call = offsets()
