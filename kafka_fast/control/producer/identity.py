@@ -73,8 +73,8 @@ class InitProducerIdCall(Call[str, ProducerIdentity]):
         if self._identity is None and ONLY not in self._wanted:
             self._wanted.add_item(ONLY)
 
-    def cancel(self) -> None:
-        """Ask no more: the producer cannot go on."""
+    def ask_no_more(self) -> None:
+        """Forget that an identity was asked for: the producer cannot go on."""
         self._wanted.cancel()
 
     def why_waiting(self) -> Reason | None:

@@ -586,7 +586,7 @@ class TransactionControl:
         self.transaction.stop(error)
         if self._deciding is not None:
             self._deciding.cancel()
-        self.identity.cancel()
+        self.identity.ask_no_more()
         self._open = self._ending = self._deciding = self._pending_end = None
         self._partitions.end()
         for opened in self._calls:

@@ -28,12 +28,14 @@ from kafka_fast import (
     TransactionError,
     UsageError,
 )
-from kafka_fast.producer.client import Transaction
+from kafka_fast.producer.transactional import Transaction
 from kafka_fast.testing._kafka.real_kafka import RealKafka
 from kafka_fast.types import GroupMetadata, TopicPartition
 from tests.conftest import start_or_skip
 from tests.integration.producing import new_topic
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.broker
 
 PARTITIONS = 3
 
@@ -44,7 +46,7 @@ QUICK = {
 """Of the broker: a transaction whose time is up is aborted a moment later."""
 
 
-@pytest.fixture(scope="module", params=["2", "1", "0"])
+@pytest.fixture(scope="module", params=["2", "0", pytest.param("1", marks=pytest.mark.long)])
 def kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
     """A broker with this level of `transaction.version`."""
     level = ["--feature", f"transaction.version={request.param}"]
