@@ -20,6 +20,9 @@ KINDS = (BYTES, "string", "json", "integer", "long", "double")
 
 NULL = b"null"
 
+HALVES = "backslashreplace"
+"""What becomes of halves of characters, which JSON may have and UTF-8 has not: \\ud800."""
+
 Reading: TypeAlias = Callable[[ConsumerRecord], Any]
 """Returns a record's key or value: bytes, a text, a number or what JSON is; None: it is null."""
 
@@ -56,9 +59,7 @@ def shown(part: Any) -> bytes:
         return NULL
     if isinstance(part, bytes):
         return part
-    if isinstance(part, str):
-        return part.encode()
-    return _json(part).encode()
+    return (part if isinstance(part, str) else _json(part)).encode(errors=HALVES)
 
 
 def in_json(name: str, part: Any) -> dict[str, Any]:

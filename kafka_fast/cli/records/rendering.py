@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from kafka_fast.cli.records.escapes import unescape
 from kafka_fast.cli.records.json_lines import line_of
-from kafka_fast.cli.records.readings import BYTES, NULL, Reading, in_json, reading_of, shown
+from kafka_fast.cli.records.readings import BYTES, HALVES, NULL, Reading, in_json, reading_of, shown
 from kafka_fast.consumer import ConsumerRecord, ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.values import Value
@@ -90,7 +90,7 @@ def _json(key: Reading, value: Reading, records: Records) -> bytes:
     return "".join(
         line_of(record, in_json("key", key(record)), in_json("value", value(record)))
         for record in records
-    ).encode()
+    ).encode(errors=HALVES)
 
 
 def _hex(records: Records) -> bytes:

@@ -132,7 +132,8 @@ def _rows(name: str, text: bytes) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_up_to(text: str, most: int) -> bool:
-    return text.isascii() and text.isdigit() and int(text) <= most
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    return is_number and int(text) <= most
 
 
 def _check_groups(name: str, groups: Sequence[str], known: Collection[str]) -> None:

@@ -52,6 +52,15 @@ def test_what_is_no_such_thing(kind: str) -> None:
         make_render("%k", Readings(key=kind))([bad])
 
 
+def test_half_a_character_of_json_is_written_as_json_has_it() -> None:
+    """Regression: it is no UTF-8, and ended the command with a traceback."""
+    one = record(None, b'{"a": "\\ud800"}')
+    readings = Readings(value="json")
+    assert make_render("value", readings)([one]) == b'{"a":"\\ud800"}\n'
+    assert make_render("%v", readings)([one]) == b'{"a":"\\ud800"}'
+    assert json.loads(make_render("json", readings)([one]))["value"] == {"a": "\ud800"}
+
+
 def test_json_that_is_nested_too_deep() -> None:
     deep = record(None, b"[" * 100_000)
     with pytest.raises(SerializationError, match="the value is no json"):
