@@ -6,7 +6,7 @@ A producer knows no consumer: records are taken by what they can do, not by thei
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from kafka_fast.control.arguments import (
     LAST_NUMBER,
@@ -27,7 +27,6 @@ class ManyRecords(Protocol):
         """Return what to commit when all of them are done."""
 
 
-@runtime_checkable
 class OneRecord(Protocol):
     """A record that was read, as `ConsumerRecord`."""
 
@@ -53,7 +52,7 @@ def offsets_of(given: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
         return {partition: offset_to_read(at, partition) for partition, at in own}
     if isinstance(given, ManyRecords):
         return offsets_of(given.next_offsets())
-    if isinstance(given, OneRecord):
+    if _is_record(given):
         behind = checked_integer(given.offset, "the offset of a record") + 1
         partition = TopicPartition(given.topic, given.partition)
         return offsets_of({partition: OffsetAndMetadata(behind, given.leader_epoch)})
@@ -61,6 +60,15 @@ def offsets_of(given: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
         "send_offsets_to_transaction takes ConsumerRecords, a ConsumerRecord, or a mapping of "
         f"TopicPartition to offset, not {type(given).__name__}"
     )
+
+
+def _is_record(given: object) -> TypeGuard[OneRecord]:
+    """Return whether it has what a record has.
+
+    `isinstance` would not do: since Python 3.12 it takes the hints that a `TopicPartition` gives
+    for the names of peers as the attributes themselves.
+    """
+    return all(hasattr(given, name) for name in ("topic", "partition", "offset", "leader_epoch"))
 
 
 def group_of(given: GroupMetadata | str) -> GroupMetadata:

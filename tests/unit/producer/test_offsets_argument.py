@@ -33,7 +33,7 @@ def test_what_no_request_can_carry_is_refused(wrong: Any) -> None:
         offsets_of(wrong)
 
 
-@pytest.mark.parametrize("wrong", [None, 5, "t", [HERE], {"t": 1}, {HERE: "x"}, {HERE: None}])
+@pytest.mark.parametrize("wrong", [None, 5, "t", HERE, [HERE], {"t": 1}, {HERE: "x"}, {HERE: None}])
 def test_other_types_are_refused(wrong: Any) -> None:
     with pytest.raises(TypeError):
         offsets_of(wrong)
