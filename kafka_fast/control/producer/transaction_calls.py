@@ -177,6 +177,8 @@ def transaction_meaning(
     """Return what an error code of a transaction's API means."""
     if code not in FENCED and code not in FORGOTTEN:
         meaning = meaning_of(code, api, about)
+        if code == ErrorCode.CONCURRENT_TRANSACTIONS and isinstance(meaning, Retry):
+            return Retry(meaning.error, AGAIN_SOON)
         if not isinstance(meaning, Refused):
             return meaning
     return Refused(transaction_error(transaction, code, api, about, now))
@@ -251,12 +253,9 @@ class AddPartitions(Call[TopicPartition, None]):
                     yield partition, Done(None)
 
     def _meaning(self, partition: TopicPartition, code: int, now: float) -> NotDone:
-        meaning = transaction_meaning(self._transaction, code, self.api, f" of {partition}", now)
         if code == ErrorCode.OPERATION_NOT_ATTEMPTED:
             return Retry(broker_error(code, f"{self.api} of {partition}"))
-        if code == ErrorCode.CONCURRENT_TRANSACTIONS and isinstance(meaning, Retry):
-            return Retry(meaning.error, AGAIN_SOON)
-        return meaning
+        return transaction_meaning(self._transaction, code, self.api, f" of {partition}", now)
 
     def handle_done(self, item: TopicPartition, value: None, now: float) -> None:
         """Let the partition's records go."""
@@ -346,10 +345,7 @@ class AddOffsets(TransactionCall):
             yield ONLY, Done(None)
             return
         about = f" of group {self._group_id!r}"
-        meaning = transaction_meaning(self._transaction, code, self.api, about, source.now)
-        if code == ErrorCode.CONCURRENT_TRANSACTIONS and isinstance(meaning, Retry):
-            meaning = Retry(meaning.error, AGAIN_SOON)
-        yield ONLY, meaning
+        yield ONLY, transaction_meaning(self._transaction, code, self.api, about, source.now)
 
 
 class CommitOffsets(TransactionCall):
@@ -439,10 +435,7 @@ class CommitOffsets(TransactionCall):
 
     def _meaning(self, partition: TopicPartition, code: int, now: float) -> NotDone:
         about = f" of {partition} in group {self._group.group_id!r}"
-        meaning = transaction_meaning(self._transaction, code, self.api, about, now)
-        if code == ErrorCode.CONCURRENT_TRANSACTIONS and isinstance(meaning, Retry):
-            return Retry(meaning.error, AGAIN_SOON)
-        return meaning
+        return transaction_meaning(self._transaction, code, self.api, about, now)
 
 
 class EndTransaction(Call[str, "ProducerIdentity | None"]):
@@ -516,10 +509,7 @@ class EndTransaction(Call[str, "ProducerIdentity | None"]):
             identity = ProducerIdentity(answer.producer_id, answer.producer_epoch)
             yield ONLY, Done(identity if has_identity else None)
             return
-        meaning = transaction_meaning(self._transaction, code, self.api, "", source.now)
-        if code == ErrorCode.CONCURRENT_TRANSACTIONS and isinstance(meaning, Retry):
-            meaning = Retry(meaning.error, AGAIN_SOON)
-        yield ONLY, meaning
+        yield ONLY, transaction_meaning(self._transaction, code, self.api, "", source.now)
 
     def handle_done(self, item: str, value: ProducerIdentity | None, now: float) -> None:
         """Tell that the decision was taken."""
