@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from message_classes import (
@@ -12,27 +11,17 @@ from message_classes import (
     NOTE,
     SCALARS,
     SIDES,
+    CStruct,
     Declared,
     Member,
     Side,
     fields_of,
-    snake,
     summary_of,
 )
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(CStruct):
     """A kind of command."""
-
-    name: str
-    summary: str
-    members: list[Member]
-
-    @property
-    def snake(self) -> str:
-        """Its name in C."""
-        return snake(self.name)
 
     @property
     def kind(self) -> str:
@@ -43,11 +32,6 @@ class Command:
     def is_packed(self) -> bool:
         """Whether Python has it: a carrier packs it."""
         return all(member.pack for member in self.members)
-
-    @property
-    def frees(self) -> list[Member]:
-        """The members that it owns."""
-        return [member for member in self.members if member.free]
 
 
 # What outlives its command as one struct: the rest of the fields are in it.

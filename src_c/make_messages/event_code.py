@@ -15,6 +15,7 @@ from message_classes import (
     NOTE,
     SCALARS,
     SIDES,
+    CStruct,
     Declared,
     Member,
     Side,
@@ -50,42 +51,17 @@ class CEnum:
         return [(f"{self.prefix.upper()}_{name}", value) for name, value in self.values]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(CStruct):
     """What an event may have many of."""
 
-    name: str
-    summary: str
-    members: list[Member]
 
-    @property
-    def snake(self) -> str:
-        """Its name in C."""
-        return snake(self.name)
-
-
-@dataclass(frozen=True)
-class Event:
+class Event(CStruct):
     """A kind of event."""
-
-    name: str
-    summary: str
-    members: list[Member]
-
-    @property
-    def snake(self) -> str:
-        """Its name in C."""
-        return snake(self.name)
 
     @property
     def kind(self) -> str:
         """Its constant in C."""
         return f"KF_EVENT_{self.snake.upper()}"
-
-    @property
-    def frees(self) -> list[Member]:
-        """The members that it owns."""
-        return [member for member in self.members if member.free]
 
 
 @dataclass(frozen=True)

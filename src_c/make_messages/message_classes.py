@@ -124,6 +124,26 @@ class Member:
         return f"{type_}{'' if type_.endswith('*') else ' '}{self.name}"
 
 
+@dataclass(frozen=True)
+class CStruct:
+    """What a class becomes in C."""
+
+    name: str
+    """As Python has it."""
+    summary: str
+    members: list[Member]
+
+    @property
+    def snake(self) -> str:
+        """Its name in C."""
+        return snake(self.name)
+
+    @property
+    def frees(self) -> list[Member]:
+        """The members that it owns."""
+        return [member for member in self.members if member.free]
+
+
 class Declared:
     """What one module of messages declares."""
 
